@@ -1,0 +1,1 @@
+"""How Huginn is put on a host."""

@@ -1,0 +1,41 @@
+"""The words in which Huginn refuses or gives up.
+
+Three kinds, because they ask three different things of a person: `Refused` (change what you asked for),
+`Unavailable` (a part is away: mend it or try again) and `Busy` (another writer is at work: wait). Every error tells
+the next step and carries ids only: no message text, no token, no address with a password in it.
+The command line turns them into sentences and exit codes (`huginn.cli`).
+"""
+
+from __future__ import annotations
+
+
+class HuginnError(Exception):
+    """Base of all errors that a person is meant to read.
+
+    `reason` says what is wrong, `next_step` what to do about it; `str()` gives both.
+    """
+
+    def __init__(self, reason: str, *, next_step: str = "") -> None:
+        self.reason = reason
+        self.next_step = next_step
+        super().__init__(f"{reason}; {next_step}" if next_step else reason)
+
+
+class Refused(HuginnError):
+    """What was asked must not or cannot be done as asked. `field` names the setting, parameter or argument."""
+
+    def __init__(self, field: str, reason: str, *, next_step: str = "") -> None:
+        self.field = field
+        super().__init__(f"{field}: {reason}", next_step=next_step)
+
+
+class Unavailable(HuginnError):
+    """A part that is needed is away. `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`."""
+
+    def __init__(self, part: str, reason: str, *, next_step: str = "") -> None:
+        self.part = part
+        super().__init__(f"{part}: {reason}", next_step=next_step)
+
+
+class Busy(HuginnError):
+    """Another process holds the writer's lock or the embedded index, and did not let go in time."""

@@ -1,0 +1,1 @@
+"""The Prefect tasks: one per source, with name, retry and time limit. No logic of their own."""
