@@ -1,0 +1,155 @@
+"""The documents in which a run and the state of the sources are told: the JSON interface of the command line.
+
+Pydantic models, kept stable: a field is added, never renamed or given another meaning. They hold ids and counts
+only, never text of a file or a message.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Corpus = Literal["forge", "chat"]
+
+
+class SourceOutcome(StrEnum):
+    """What a run did with one source."""
+
+    OK = "ok"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNREAD = "unread"
+    FORGOTTEN = "forgotten"
+
+
+class RunOutcome(StrEnum):
+    """What became of a whole run: `partial` when some sources failed and the others are done."""
+
+    OK = "ok"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    REFUSED = "refused"
+    BUSY = "busy"
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CursorMove(_Document):
+    """Where the cursor of a source stood before the run and stands after it; None: nowhere yet."""
+
+    before: str | None = None
+    after: str | None = None
+
+
+class SourceReport(_Document):
+    """What a run did with one source.
+
+    `seen`, `stored`, `skipped`, `failed` and `words_only` count places (paths) of the source as it is now, whether
+    or not this run touched them: `seen` is the sum of `stored`, `skipped` and `failed`. All other counts are of this
+    run. `words_only` are stored places of which a text has no vector, because the embedder refuses it.
+    """
+
+    source: str
+    corpus: Corpus
+    outcome: SourceOutcome
+    reason: str | None = None
+    cursor: CursorMove = CursorMove()
+    rewritten: bool = False
+    seen: int = 0
+    stored: int = 0
+    skipped: dict[str, int] = Field(default_factory=dict)
+    failed: int = 0
+    words_only: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    reused: int = 0
+    written: int = 0
+    updated: int = 0
+    removed: int = 0
+    masked: dict[str, int] = Field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody has to look at this source."""
+        return self.outcome in (SourceOutcome.OK, SourceOutcome.UNCHANGED, SourceOutcome.FORGOTTEN)
+
+
+class RunReport(_Document):
+    """What a run did: one entry per source. `dry_run`: the counts are of what would be done; nothing was written."""
+
+    run: str
+    flow: str
+    outcome: RunOutcome
+    reason: str | None = None
+    dry_run: bool = False
+    started: datetime
+    finished: datetime
+    sources: list[SourceReport] = Field(default_factory=list)
+
+
+def run_outcome(sources: list[SourceReport]) -> RunOutcome:
+    """The outcome of a run from those of its sources: all well, some of them, or none."""
+    well = sum(source.is_well for source in sources)
+    if well == len(sources):
+        return RunOutcome.OK
+    return RunOutcome.PARTIAL if well else RunOutcome.FAILED
+
+
+class ItemStatus(_Document):
+    """One place of a source that is skipped, failed or stored by its words alone: why, and since when."""
+
+    item: str
+    reason: str
+    since: datetime
+
+
+class SourceStatus(_Document):
+    """How a source stands: `stale` means its last success is older than was asked for (`--max-age`)."""
+
+    source: str
+    corpus: Corpus
+    cursor: str | None
+    points: int | None
+    last_success: datetime | None
+    age_s: float | None
+    stale: bool
+    failing_since: datetime | None
+    reason: str | None
+    skipped: list[ItemStatus] = Field(default_factory=list)
+    failed: list[ItemStatus] = Field(default_factory=list)
+    words_only: list[ItemStatus] = Field(default_factory=list)
+
+
+class IndexStatus(_Document):
+    """The index in use: its label (see `huginn.index.label`) and how many points it holds; None: there is none yet."""
+
+    label: dict[str, object] | None
+    points: int | None
+
+
+class EmbedderStatus(_Document):
+    """The embedder that the settings name: model, digest of its weights, dimensions of its vectors."""
+
+    model: str
+    digest: str
+    dimensions: int
+
+
+class StatusReport(_Document):
+    """How everything stands, from the checkpoint store and the index: nothing is fetched for it."""
+
+    sources: list[SourceStatus]
+    index: IndexStatus
+    embedder: EmbedderStatus | None
+
+
+def now() -> datetime:
+    """The time now, in UTC."""
+    return datetime.now(UTC)
