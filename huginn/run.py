@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from huginn.errors import HuginnError
 from huginn.report import RunReport, SourceReport
@@ -44,3 +45,8 @@ def open_run(
     """
     raise NotImplementedError
     yield
+
+
+def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str]) -> str | None:
+    """The id of a successful run of `flow` over all of `only` (none: all) that started at `moment` or later."""
+    return None

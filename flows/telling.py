@@ -1,0 +1,84 @@
+"""What Prefect shows of a run: its name, its table of outcomes, its last word.
+
+In: parameters and reports. Out: texts and table rows of ids and counts, and a final state. The rule that lives here:
+a run fails when a source failed, and says which and why in one line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from huginn.report import RunReport, SourceReport
+
+_NAMES_SHOWN = 3
+_REASON_LENGTH = 160
+
+
+def run_name(corpus: str, sources: Sequence[str] | None, *, dry_run: bool) -> str:
+    """The name of a flow run: what it refreshes."""
+    what = "all" if sources is None else _names(sources)
+    return f"{corpus}: {what}{' (dry run)' if dry_run else ''}"
+
+
+def table(report: RunReport) -> list[dict[str, Any]]:
+    """One row for each source, those that need a look first."""
+    return [_row(source) for source in sorted(report.sources, key=lambda one: (one.is_well, one.source))]
+
+
+def summary(report: RunReport) -> str:
+    """The outcome in one line: how many sources, and what became of them."""
+    if not report.sources:
+        return "no sources"
+    outcomes = Counter(str(source.outcome) for source in report.sources)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+    sources = "1 source" if len(report.sources) == 1 else f"{len(report.sources)} sources"
+    return f"{sources}: {counts}{'; dry run, nothing was written' if report.dry_run else ''}"
+
+
+def final_state(report: RunReport) -> State[Any]:
+    """Completed when all is well; else Failed, with the names and reasons of the first few."""
+    unwell = [source for source in report.sources if not source.is_well]
+    if not unwell:
+        return Completed(message=summary(report))
+    reasons = "; ".join(
+        f"{source.source}: {_short(source.reason or source.outcome)}" for source in unwell[:_NAMES_SHOWN]
+    )
+    more = f"; and {len(unwell) - _NAMES_SHOWN} more" if len(unwell) > _NAMES_SHOWN else ""
+    return Failed(message=f"{len(unwell)} of {len(report.sources)} sources failed. {reasons}{more}")
+
+
+def _row(source: SourceReport) -> dict[str, Any]:
+    return {
+        "source": source.source,
+        "outcome": str(source.outcome),
+        "reason": _short(source.reason or ""),
+        "from": _commit(source.cursor.before),
+        "to": _commit(source.cursor.after),
+        "files": source.stored,
+        "skipped": sum(source.skipped.values()),
+        "failed": source.failed,
+        "written": source.written,
+        "updated": source.updated,
+        "removed": source.removed,
+        "embedded": source.embedded,
+        "seconds": round(source.seconds, 1),
+    }
+
+
+def _commit(cursor: str | None) -> str:
+    return cursor[:7] if cursor else ""
+
+
+def _names(sources: Sequence[str]) -> str:
+    more = f" and {len(sources) - _NAMES_SHOWN} more" if len(sources) > _NAMES_SHOWN else ""
+    return ", ".join(name[:60] for name in sources[:_NAMES_SHOWN]) + more
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _REASON_LENGTH else f"{line[: _REASON_LENGTH - 1]}…"
