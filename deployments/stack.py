@@ -102,13 +102,13 @@ def _started(server: Server, port: int) -> Iterator[None]:
         yield
 
 
-def environment(server: Server, port: int) -> dict[str, str]:
-    """The environment of server, set-up and worker: all state in the checkout, nothing sent anywhere."""
-    return own_environment() | {
+def environment(server: Server, port: int, state: Path = STATE, config: Path = SETTINGS) -> dict[str, str]:
+    """The environment of server, set-up and worker: all they keep lies in `state`, nothing is sent anywhere."""
+    return own_environment(config) | {
         "DO_NOT_TRACK": "1",
         "PREFECT_API_URL": server.api,
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
-        "PREFECT_HOME": str(STATE / "prefect"),
+        "PREFECT_HOME": str(state / "prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         # The page asks this port for its data; with --port alone it stays blank.
         "PREFECT_SERVER_API_PORT": str(port),
@@ -116,22 +116,22 @@ def environment(server: Server, port: int) -> dict[str, str]:
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         "PREFECT_WORKER_QUERY_SECONDS": "2",
         # The worker makes a folder for each run, which stays behind when it is killed.
-        "TMPDIR": str(STATE / "tmp"),
+        "TMPDIR": str(state / "tmp"),
     }
 
 
-def own_environment() -> dict[str, str]:
+def own_environment(config: Path = SETTINGS) -> dict[str, str]:
     """The caller's environment with the settings of this stack instead of those for Prefect and Huginn in it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "HUGINN_"))}
-    return kept | {"HUGINN_CONFIG": str(SETTINGS), "PYTHONPATH": str(CHECKOUT), "PYTHONUNBUFFERED": "1"}
+    return kept | {"HUGINN_CONFIG": str(config), "PYTHONPATH": str(CHECKOUT), "PYTHONUNBUFFERED": "1"}
 
 
-def write_settings() -> None:
+def write_settings(path: Path = SETTINGS, repository: Path = CHECKOUT) -> None:
     """Write the settings of the local stack: one repository, this checkout itself."""
     # A JSON string is a TOML string.
-    checkout = json.dumps(str(CHECKOUT), ensure_ascii=False)
+    checkout = json.dumps(str(repository), ensure_ascii=False)
     text = f'state = "."\n\n[forge]\nname = "local"\n\n[[forge.repos]]\nname = "Huginn"\nurl = {checkout}\n'
-    SETTINGS.write_text(f"# Written anew by each 'make run'.\n{text}", encoding="utf-8")
+    path.write_text(f"# Written anew by each 'make run'.\n{text}", encoding="utf-8")
 
 
 def free_port(preferred: int = 4200) -> int:

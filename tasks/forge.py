@@ -5,6 +5,7 @@ In: the name of a repository; the open run comes through `tasks.open_run`. Out: 
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from prefect import task
@@ -14,6 +15,17 @@ from prefect.client.schemas.objects import State
 from huginn.errors import Unavailable
 from huginn.report import SourceReport
 from tasks.open_run import ids_only, open_run_here
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out Prefect's warning, at every single task, that a time limit cannot interrupt a call that blocks.
+
+    It is known: what blocks is git, which has a time limit of its own.
+    """
+    return not record.getMessage().startswith("Timeout of ")
+
+
+logging.getLogger("prefect.task_runs").addFilter(_is_news)
 
 
 def may_help(_task: object, _task_run: object, state: State[Any]) -> bool:
