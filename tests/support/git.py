@@ -89,14 +89,8 @@ class Repository:
                 blob = _bytes(content).decode() if mode == SUBMODULE else self.blob(content)
                 lines.append(f"{mode} {blob}\t".encode() + encoded)
         self.git("read-tree", parents[0] if parents else "--empty", index="building")
-        self.git(
-            "update-index",
-            "-z",
-            "--replace",
-            "--index-info",
-            stdin=b"".join(line + b"\0" for line in lines),
-            index="building",
-        )
+        records = b"".join(line + b"\0" for line in lines)
+        self.git("update-index", "-z", "--replace", "--index-info", stdin=records, index="building")
         tree = self.git("write-tree", "--missing-ok", index="building")
         return self.commit_tree(tree, parents, message=message, branch=branch, time=time)
 
