@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,17 @@ def rows(host: Host, run: str) -> dict[str, dict[str, Any]]:
     return {row["source"]: row for row in json.loads(artifacts[0]["data"])}
 
 
-def test_the_deployment_refreshes_every_repository_and_tells_ids_and_counts_alone(team: Host) -> None:
+@pytest.fixture(scope="module")
+def first_run(team: Host) -> str:
+    """The id of a run over all repositories that has ended."""
     run = team.server.start_run(FLOW, FLOW)
+    ended(team, run)
+    return run
 
-    state = ended(team, run)
 
+def test_the_deployment_refreshes_every_repository_and_tells_ids_and_counts_alone(team: Host, first_run: str) -> None:
+    run = first_run
+    state = team.server.run_state(run)
     assert state.type == "COMPLETED", state
     assert "2 sources" in state.message
     table = rows(team, run)
@@ -77,19 +83,18 @@ def test_the_deployment_refreshes_every_repository_and_tells_ids_and_counts_alon
     assert not (team.folder / "prefect" / "storage").exists(), "a result was persisted"
 
 
-def test_a_late_run_whose_work_has_been_done_since_ends_at_once(team: Host) -> None:
-    late = datetime.now(UTC)
-    first = team.server.start_run(FLOW, FLOW)
-    assert ended(team, first).type == "COMPLETED"
+def test_a_late_run_whose_work_has_been_done_since_ends_at_once(team: Host, first_run: str) -> None:
+    began = datetime.fromisoformat(ask(team, f"/flow_runs/{first_run}")["start_time"])
     deployment = ask(team, f"/deployments/name/{FLOW}/{FLOW}")["id"]
-    scheduled = {"type": "SCHEDULED", "state_details": {"scheduled_time": (late - timedelta(seconds=5)).isoformat()}}
+    late = (began - timedelta(seconds=5)).isoformat()
+    scheduled = {"type": "SCHEDULED", "state_details": {"scheduled_time": late}}
 
-    second = ask(team, f"/deployments/{deployment}/create_flow_run", {"state": scheduled})["id"]
+    run = ask(team, f"/deployments/{deployment}/create_flow_run", {"state": scheduled})["id"]
 
-    state = ended(team, second)
+    state = ended(team, run)
     assert state.type == "COMPLETED", state
     assert "has done this work since" in state.message
-    assert ask(team, "/task_runs/filter", {"flow_runs": {"id": {"any_": [second]}}}) == []
+    assert ask(team, "/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}}) == []
 
 
 def test_a_repository_that_cannot_be_had_fails_the_run_after_the_others_are_done(team: Host, tmp_path: Path) -> None:
@@ -110,8 +115,9 @@ def test_a_repository_that_cannot_be_had_fails_the_run_after_the_others_are_done
 
     team.config.write_text(before, encoding="utf-8")
     assert state.type == "FAILED", state
-    assert state.message.startswith("1 of 2 sources failed. Bad: "), state.message
+    assert state.message.startswith("1 of 4 sources failed. Bad: "), state.message
     table = rows(team, run)
+    assert {table[name]["outcome"] for name in ("Huginn", "Muninn")} == {"forgotten"}
     assert table["Bad"]["outcome"] in ("refused", "failed")
     assert (table["New"]["outcome"], table["New"]["files"]) == ("ok", 1)
     assert holder(team.folder / "state") is None

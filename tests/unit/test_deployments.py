@@ -55,6 +55,12 @@ def test_the_settings_of_the_local_stack_name_this_checkout(tmp_path: Path, fold
     assert [(one.name, one.url) for one in loaded.forge.repos] == [("Huginn", str(checkout))]
 
 
+def test_the_example_settings_can_be_loaded() -> None:
+    loaded = settings.load(ROOT / "deployments" / "huginn.example.toml", environment={})
+
+    assert [repository.name for repository in loaded.forge.repos] == ["Huginn", "Secrets of State"]
+
+
 def test_the_local_stack_ignores_the_callers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "https://prefect.example.org/api")
     monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "postgresql://db.example.org/prefect")
