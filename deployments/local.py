@@ -12,12 +12,12 @@ import subprocess
 import sys
 import time
 from types import FrameType
+from urllib.error import URLError
 
 import click
 
 from deployments.processes import Stopped, last_lines
-from deployments.server_api import Server
-from deployments.stack import CHECKOUT, LOGS, SETTINGS, local_stack, own_environment, step
+from deployments.stack import CHECKOUT, LOGS, SETTINGS, Stack, local_stack, own_environment, step
 
 DEPLOYMENT = "forge-refresh"
 QUESTION = "how does a run take the writer's lock"
@@ -39,30 +39,38 @@ def main() -> int:
     done = False
     began = time.monotonic()
     try:
-        with local_stack() as (server, is_ours):
-            run = refresh(server)
+        with local_stack() as stack:
+            run = refresh(stack)
             search()
             click.echo(f"\nAll done in {time.monotonic() - began:.0f} s.")
-            click.echo(f"This run:        {server.run_page(run)}")
-            click.echo(f"Prefect's page:  {server.page}")
+            click.echo(f"This run:        {stack.server.run_page(run)}")
+            click.echo(f"Prefect's page:  {stack.server.page}")
             done = True
-            if is_ours and not once:
-                stay()
+            if stack.processes and not once:
+                stay(stack)
+    except URLError as error:
+        return told(Stopped(f"the Prefect server gives no answer ({error.reason})", LOGS / "server.log"))
     except Stopped as stopped:
-        click.echo(f"\nThis did not work: {stopped}", err=True)
-        click.echo(f"The end of {stopped.log.relative_to(CHECKOUT)}:\n{last_lines(stopped.log)}", err=True)
-        return 1
+        return told(stopped)
     except Leave as leave:
         click.echo("\nStopped.")
         return 0 if done else 128 + leave.number
     return 0
 
 
-def refresh(server: Server) -> str:
+def told(stopped: Stopped) -> int:
+    """Tell what did not work, with the end of the log that says why; returns the exit code."""
+    click.echo(f"\nThis did not work: {stopped}", err=True)
+    click.echo(f"The end of {stopped.log.relative_to(CHECKOUT)}:\n{last_lines(stopped.log)}", err=True)
+    return 1
+
+
+def refresh(stack: Stack) -> str:
     """Start the deployment and follow it to its end; returns the id of the run."""
-    run = server.start_run(DEPLOYMENT, DEPLOYMENT)
+    run = stack.server.start_run(DEPLOYMENT, DEPLOYMENT)
     with step(f"refresh of this repository, {head()}"):
-        while not (state := server.run_state(run)).is_final:
+        while not (state := stack.server.run_state(run)).is_final:
+            stack.check()
             time.sleep(0.3)
     if state.type != "COMPLETED":
         raise Stopped(f"the refresh ended as {state.name}. {state.message}", LOGS / "worker.log")
@@ -89,12 +97,13 @@ def search() -> None:
         raise Stopped(f"the search ended with exit code {result.returncode}", log)
 
 
-def stay() -> None:
-    """Stay until a signal comes."""
+def stay(stack: Stack) -> None:
+    """Stay until a signal comes, or something breaks."""
     click.echo(f"Search yourself: HUGINN_CONFIG={SETTINGS.relative_to(CHECKOUT)} .venv/bin/huginn search TEXT")
     click.echo("All of it stays up until Ctrl-C.")
     while True:
-        signal.pause()
+        stack.check()
+        time.sleep(1)
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

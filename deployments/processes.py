@@ -40,12 +40,16 @@ class Process:
         self.log = log
         self._popen = popen
 
+    def check(self) -> None:
+        """Raise `Stopped` if the process has failed."""
+        if self._popen.poll():
+            raise Stopped(f"the {self.name} has ended with exit code {self._popen.returncode}", self.log)
+
     def wait_until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Ask `condition` again and again until it says yes; `Stopped` if the process ends or `seconds` pass."""
+        """Ask `condition` again and again until it says yes; `Stopped` if the process fails or `seconds` pass."""
         deadline = time.monotonic() + seconds
         while not condition():
-            if self._popen.poll():
-                raise Stopped(f"the {self.name} has ended with exit code {self._popen.returncode}", self.log)
+            self.check()
             if time.monotonic() > deadline:
                 raise Stopped(f"the {self.name} is not ready after {seconds:.0f} s", self.log)
             time.sleep(0.2)

@@ -11,16 +11,18 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import socket
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from deployments.processes import Stopped, running
+from deployments.processes import Process, Stopped, running
 from deployments.server_api import Server
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -45,25 +47,41 @@ def step(what: str) -> Iterator[None]:
         click.echo(word)
 
 
+@dataclass(frozen=True)
+class Stack:
+    """A server, and the processes of it that this one has started: none if the stack is that of another process."""
+
+    server: Server
+    processes: tuple[Process, ...] = ()
+
+    def check(self) -> None:
+        """Raise `Stopped` if a process that should go on has ended."""
+        for process in self.processes:
+            process.check()
+
+
 @contextlib.contextmanager
-def local_stack() -> Iterator[tuple[Server, bool]]:
-    """The server, and whether this process has started it; else it is that of another process."""
+def local_stack() -> Iterator[Stack]:
+    """The stack that runs already, or a new one."""
     for folder in (LOGS, STATE / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
     with (STATE / "local.lock").open("a+", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            yield _running_already(lock), False
+            yield Stack(_running_already(lock))
             return
         lock.truncate(0)
         write_settings()
+        # Runs that a start before this one left behind would hold up the new one: those that are late, and those
+        # that were cut off, whose slot is held until its lease ends. Index and journal are not Prefect's, and stay.
+        shutil.rmtree(STATE / "prefect", ignore_errors=True)
         port = free_port()
         server = Server(f"http://127.0.0.1:{port}")
-        with _started(server, port):
+        with _started(server, port) as stack:
             lock.write(server.page)
             lock.flush()
-            yield server, True
+            yield stack
 
 
 def _running_already(lock: TextIO) -> Server:
@@ -80,7 +98,7 @@ def _running_already(lock: TextIO) -> Server:
 
 
 @contextlib.contextmanager
-def _started(server: Server, port: int) -> Iterator[None]:
+def _started(server: Server, port: int) -> Iterator[Stack]:
     """Start the server, the set-up and the worker, and end them with the context."""
     env = environment(server, port)
     prefect = [sys.executable, "-m", "prefect"]
@@ -99,7 +117,7 @@ def _started(server: Server, port: int) -> Iterator[None]:
             setup.finish(PATIENCE_SECONDS)
         with step("worker"):
             worker.wait_until(lambda: server.worker_is_online(POOL), PATIENCE_SECONDS)
-        yield
+        yield Stack(server, (process, worker))
 
 
 def environment(server: Server, port: int, state: Path = STATE, config: Path = SETTINGS) -> dict[str, str]:

@@ -26,12 +26,10 @@ from flows.writer import LOCK_WAIT_SECONDS, writers_turn
 from huginn import settings
 from huginn.errors import HuginnError, Refused
 from huginn.report import RunReport, SourceReport
-from huginn.run import Run, open_run, work_done_since
+from huginn.run import FLOW, Run, open_run, work_done_since
 from huginn.settings import Settings
 from tasks.forge import refresh_source
 from tasks.open_run import given_to_tasks, ids_only
-
-FLOW = "forge-refresh"
 
 
 def _name() -> str:
