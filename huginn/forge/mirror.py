@@ -15,10 +15,10 @@ from urllib.parse import unquote
 
 from huginn.errors import Unavailable
 from huginn.forge import folder as folders
-from huginn.forge import tree
+from huginn.forge import git, tree
 from huginn.forge.address import Address
 from huginn.forge.blobs import Blobs
-from huginn.forge.failure import explained, is_disk_full, timed_out
+from huginn.forge.failure import explained, is_mirrors, timed_out
 from huginn.forge.git import Git, for_address
 from huginn.forge.process import GitFailed, GitTimedOut
 from huginn.forge.remote import OBJECT_ID, BranchGone, Tip, ask, branch_gone, ref_of
@@ -58,7 +58,8 @@ class Mirror:
         self._branch = branch
         asking = min(timeout, _ASKING_SECONDS)
         self._outside = for_address(address, token=token, username=username, seconds=asking)
-        self._inside = Git(folder, timeout, self._outside.settings, self._outside.secrets)
+        self._fetching = Git(folder, timeout, self._outside.settings, self._outside.secrets)
+        self._inside = Git(folder, timeout, memory=git.MOST_MEMORY)
         self._was_made_again = False
 
     def tip(self) -> Tip | None:
@@ -83,7 +84,7 @@ class Mirror:
         try:
             self._fetch_branch(lock)
         except GitFailed as failure:
-            if is_disk_full(failure) or self._is_whole():
+            if not is_mirrors(failure) or self._is_whole():
                 raise
             self._make_again(lock, width)
         commit = self._tip_here()
@@ -94,7 +95,7 @@ class Mirror:
     def _fetch_branch(self, lock: int) -> None:
         options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
         try:
-            self._inside.run(
+            self._fetching.run(
                 "fetch", *options, "--", self._address.url, f"+{ref_of(self._branch)}:{_TIP}", held=(lock,)
             )
         except GitFailed as failure:
@@ -106,7 +107,7 @@ class Mirror:
         """Tell whether the mirror holds a commit (maybe from before a rewritten history)."""
         if not self._folder.is_dir():
             return False
-        return self._succeeds("cat-file", "-e", _checked(commit) + "^{commit}")
+        return _succeeds(self._inside, "cat-file", "-e", _checked(commit) + "^{commit}")
 
     def tree(self, commit: str) -> list[Entry]:
         """Return all paths of a commit, folders left out, in git's order."""
@@ -178,7 +179,7 @@ class Mirror:
                 raise CommitGone(commit)
 
     def _make_again_or_give_up(self, failure: GitFailed, width: int) -> None:
-        if self._was_made_again:
+        if self._was_made_again or not is_mirrors(failure):
             raise explained(failure, self._address) from None
         with folders.claimed(self._folder) as lock:
             self._make_again(lock, width)
@@ -203,7 +204,7 @@ class Mirror:
 
     def _is_whole(self) -> bool:
         """Tell whether everything the mirror's tip needs is there. Slow: asked only when something went wrong."""
-        return self._succeeds("fsck", "--connectivity-only", "--no-dangling", "--no-progress")
+        return _succeeds(self._fetching, "fsck", "--connectivity-only", "--no-dangling", "--no-progress")
 
     def _tip_here(self) -> str | None:
         try:
@@ -217,13 +218,6 @@ class Mirror:
         url = self._address.url
         return folders.is_shallow(Path(unquote(url.removeprefix("file://")) if url.startswith("file://") else url))
 
-    def _succeeds(self, *arguments: str) -> bool:
-        try:
-            self._inside.run(*arguments)
-        except GitFailed:
-            return False
-        return True
-
     @contextmanager
     def _upstream_errors(self) -> Iterator[None]:
         try:
@@ -235,6 +229,14 @@ class Mirror:
 
     def close(self) -> None:
         """Nothing is held between calls; here for symmetry with what holds something."""
+
+
+def _succeeds(git: Git, *arguments: str) -> bool:
+    try:
+        git.run(*arguments)
+    except GitFailed:
+        return False
+    return True
 
 
 def _checked(object_id: str) -> str:
