@@ -43,6 +43,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
             "check the address",
         ),
         (
+            r"certificate",
+            "the host's certificate is not accepted",
+            "have it mended, or make its authority known to this machine",
+        ),
+        (
             r"could not resolve host",
             "the host's name is not known",
             "check the address and the network",
@@ -50,14 +55,9 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (
             r"connection (refused|timed out|reset|closed)|failed to connect|network is unreachable|no route to host"
             r"|timed out|hung up unexpectedly|early eof|unexpected disconnect|error: 5\d\d"
-            r"|rpc failed|operation too slow|could not connect",
+            r"|rpc failed|operation too slow|could not connect|gnutls|openssl|ssl_(connect|read|error)",
             "the remote cannot be reached",
             "it is tried again in the next run",
-        ),
-        (
-            r"certificate|\bssl\b|\btls\b|openssl|gnutls",
-            "the host's certificate is not accepted",
-            "have it mended, or make its authority known to this machine",
         ),
         (
             r"out of memory",

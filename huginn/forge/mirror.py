@@ -135,26 +135,25 @@ class Mirror:
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
         """Give a function from a blob's id to its bytes; one process answers, until the block is left."""
-        reader = [Blobs(self._inside)]
+        with self._upstream_errors():
+            reader = Blobs(self._inside)
 
         def read(blob: str) -> bytes:
+            nonlocal reader
             _checked(blob)
-            try:
-                return reader[0].read(blob)
-            except GitFailed as failure:
-                reader[0].close()
-                self._make_again_or_give_up(failure, len(blob))
-                reader[0] = Blobs(self._inside)
-            try:
-                return reader[0].read(blob)
-            except GitFailed as failure:
-                raise explained(failure, self._address) from None
+            with self._upstream_errors():
+                try:
+                    return reader.read(blob)
+                except GitFailed as failure:
+                    reader.close()
+                    self._make_again_or_give_up(failure, len(blob))
+                    reader = Blobs(self._inside)
+                return reader.read(blob)
 
         try:
-            with self._upstream_errors():
-                yield read
+            yield read
         finally:
-            reader[0].close()
+            reader.close()
 
     def _reading(self, commits: tuple[str, ...], read: Callable[[], Answer]) -> Answer:
         """Read from the mirror; when that fails, make the mirror again and read once more."""
@@ -226,6 +225,9 @@ class Mirror:
             raise explained(failure, self._address) from None
         except GitTimedOut as failure:
             raise timed_out(failure, self._address) from None
+        except OSError as failure:
+            reason = f"the mirror cannot be written: {failure.strerror}"
+            raise Unavailable("disk", reason, next_step="check the state folder's owner and its free space") from None
 
     def close(self) -> None:
         """Nothing is held between calls; here for symmetry with what holds something."""

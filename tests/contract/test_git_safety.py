@@ -245,6 +245,7 @@ def test_even_an_unchecked_address_cannot_make_git_do_more(tmp_path: Path, url: 
         ("ssh: Could not resolve hostname x: Name or service not known", "name is not known"),
         ("ssh: connect to host x port 22: Connection refused", "cannot be reached"),
         ("fatal: unable to access 'https://x/': SSL certificate problem: self signed certificate", "certificate"),
+        ("fatal: unable to access 'https://x/': GnuTLS recv error (-110): The TLS connection was", "cannot be reached"),
         ("fatal: unable to access 'https://x/': The requested URL returned error: 503", "cannot be reached"),
         ("fatal: something entirely new", "something entirely new"),
         ("", "without a word"),

@@ -226,6 +226,14 @@ def test_a_fetch_that_outlives_its_parent_keeps_the_next_one_waiting(
     assert mirror.fetch(tip) == tip.commit
 
 
+def test_a_state_folder_that_cannot_be_written_is_the_disks_fault(remote: Repository, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    mirror = Mirror(tmp_path / "state" / "m.git", check_address(str(remote.path), base=tmp_path), branch=None)
+    with pytest.raises(Unavailable) as error:
+        mirror.fetch(tip_of(mirror))
+    assert error.value.part == "disk"
+
+
 @pytest.mark.slow
 def test_a_run_that_is_killed_at_any_time_leaves_a_mirror_that_the_next_can_use(
     remote: Repository, tmp_path: Path
