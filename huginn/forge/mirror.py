@@ -119,7 +119,7 @@ class Mirror:
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its ancestors: if not, history was rewritten."""
-        return self._succeeds("merge-base", "--is-ancestor", _checked(old), _checked(new))
+        return _succeeds(self._inside, "merge-base", "--is-ancestor", _checked(old), _checked(new))
 
     def on_first_parent_line(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its first parents."""
