@@ -1,0 +1,90 @@
+"""The checks behind `huginn doctor`: each looks at one part and tells what is wrong and what to do.
+
+In: settings. Out: findings. Nothing is written and nothing is fetched; a part that another process holds is told, which
+is no fault.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from huginn.errors import Busy, HuginnError, Unavailable
+
+if TYPE_CHECKING:
+    from huginn.settings import Settings
+
+
+class Finding(BaseModel):
+    """What one check found. `note`: worth knowing, no fault. `away`: a part without which nothing works."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    check: Literal["settings", "disk", "lock", "embedder", "index", "repository"]
+    subject: str
+    outcome: Literal["well", "note", "wrong", "away"]
+    detail: str
+    next_step: str = ""
+
+
+class DoctorReport(BaseModel):
+    """All findings, in the order in which things need each other."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    checks: list[Finding]
+
+
+Check = Literal["settings", "disk", "lock", "embedder", "index", "repository"]
+Look = Callable[[], tuple[Literal["well", "note"], str]]
+
+
+def finding(check: Check, subject: str, look: Look) -> Finding:
+    """What `look` says, or the error it ends with."""
+    try:
+        outcome, detail = look()
+    except HuginnError as error:
+        return from_error(check, subject, error)
+    return Finding(check=check, subject=subject, outcome=outcome, detail=detail)
+
+
+def from_error(check: Check, subject: str, error: HuginnError) -> Finding:
+    """A part that ended with `error`: a remote that is away concerns its own repository alone."""
+    outcome: Literal["note", "wrong", "away"] = "wrong"
+    if isinstance(error, Busy):
+        outcome = "note"
+    elif isinstance(error, Unavailable) and error.part != "upstream":
+        outcome = "away"
+    return Finding(check=check, subject=subject, outcome=outcome, detail=error.reason, next_step=error.next_step)
+
+
+def disk(settings: Settings) -> Finding:
+    """Whether there is room for the index; a full disk kills the engine instead of failing it."""
+
+    def look() -> tuple[Literal["well"], str]:
+        free = shutil.disk_usage(_nearest_folder(settings.state)).free
+        told = f"{free >> 20} MiB free, {settings.index.min_free_bytes >> 20} MiB asked for"
+        if free < settings.index.min_free_bytes:
+            raise Unavailable("disk", told, next_step="make room, or lower index.min_free_bytes")
+        return "well", told
+
+    return finding("disk", str(settings.state), look)
+
+
+def lock(settings: Settings) -> Finding:
+    """Whether another writer is at work."""
+    from huginn.lock import holder
+
+    def look() -> tuple[Literal["well", "note"], str]:
+        who = holder(settings.state)
+        return ("well", "free") if who is None else ("note", f"held by {who}")
+
+    return finding("lock", str(settings.state / "writer.lock"), look)
+
+
+def _nearest_folder(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())

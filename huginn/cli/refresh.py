@@ -1,0 +1,200 @@
+"""`huginn refresh`: one run over the repositories, the same code as the flow, without Prefect.
+
+In: which sources, whether dry. Out: the run's report, as a table with the counts in the last line or as one document,
+and an exit code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from huginn.cli import terminal
+from huginn.cli.exits import ExitCode, code_of, manual
+from huginn.cli.options import CorpusType, config_option, json_option, load_settings
+from huginn.cli.side_by_side import side_by_side
+from huginn.errors import Busy, HuginnError, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from huginn.report import RunReport, SourceOutcome, SourceReport
+    from huginn.run import Run
+
+FLOW = "forge_refresh"
+
+
+@click.command(
+    epilog=manual(
+        ExitCode.WELL,
+        ExitCode.SOME_FAILED,
+        ExitCode.REFUSED,
+        ExitCode.AWAY,
+        ExitCode.BUSY,
+        ExitCode.INTERRUPTED,
+        interrupted="interrupted with Ctrl-C; the next refresh takes up what was begun",
+    )
+)
+@click.argument("corpus", type=CorpusType(), default="forge", metavar="[forge]")
+@click.option("--only", metavar="NAME", multiple=True, help="Only this source, by its name in the settings. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done; write nothing to the index.")
+@json_option
+@config_option
+def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) -> ExitCode:
+    """Bring the index up to what the repositories say now.
+
+    Each repository is asked for its branch, compared with what the index holds, and the difference is written. A
+    repository that cannot be read holds up no other. One that has left the settings is forgotten. Running it again, after
+    a crash too, ends in the same index.
+
+    \b
+    Examples:
+      huginn refresh
+      huginn refresh --only Huginn --only Heron
+      huginn refresh --dry-run
+      huginn refresh --json | jq '.sources[] | select(.outcome == "failed")'
+    """
+    assert corpus == "forge"
+    try:
+        report, parts_away = _run(only, dry_run=dry_run, quiet=as_json)
+    except HuginnError as error:
+        if not as_json:
+            raise
+        terminal.write_document(_report_of_none(error, dry_run=dry_run))
+        return code_of(error)
+    if as_json:
+        terminal.write_document(report)
+    else:
+        show(report)
+    return _exit_code(report, parts_away)
+
+
+def _run(only: Sequence[str], *, dry_run: bool, quiet: bool) -> tuple[RunReport, bool]:
+    """The report of a run, and whether a part of Huginn itself (not a remote) failed a source in it."""
+    from huginn.run import open_run
+
+    settings = load_settings()
+    with open_run(settings, flow=FLOW, only=only, dry_run=dry_run) as run:
+        outcomes = _refresh_all(run, quiet=quiet)
+        parts_away = any(isinstance(error, Unavailable) and error.part != "upstream" for _, error in outcomes)
+        return run.finish([report for report, _ in outcomes]), parts_away
+
+
+Outcome = tuple["SourceReport", HuginnError | None]
+
+
+def _refresh_all(run: Run, *, quiet: bool) -> list[Outcome]:
+    with _progress(len(run.sources), quiet=quiet) as done:
+        return side_by_side(lambda source: _refresh_one(run, source), run.sources, done)
+
+
+def _refresh_one(run: Run, source: str) -> Outcome:
+    try:
+        return run.refresh(source), None
+    except HuginnError as error:
+        return run.failed(source, error), error
+
+
+@contextmanager
+def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error, if a person looks at it; gives what to call when a source is done."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _source: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=terminal.console(sys.stderr), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda source: bar.update(task, advance=1, description=Text(terminal.harmless_line(source)).plain)
+
+
+def show(report: RunReport) -> None:
+    """Print the outcomes for a person: a table, the reasons under it, the counts in the last line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = terminal.console(sys.stdout)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("source", overflow="fold")
+    table.add_column("outcome")
+    for heading in ("paths", "skipped", "written", "updated", "removed", "embedded", "seconds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for source in report.sources:
+        counts = (source.seen, sum(source.skipped.values()), source.written, source.updated, source.removed)
+        table.add_row(
+            Text(terminal.harmless_line(source.source)),
+            Text(source.outcome, "" if source.is_well else "red"),
+            *(str(count) for count in (*counts, source.embedded)),
+            f"{source.seconds:.1f}",
+        )
+    if report.sources:
+        console.print(table)
+    for line in _remarks(report):
+        console.print(Text(line), soft_wrap=True)
+    console.print(Text(counts_of(report), "bold"), soft_wrap=True)
+
+
+def _remarks(report: RunReport) -> Iterator[str]:
+    """What does not fit into a table: reasons, rewritten history, masked secrets, places that failed."""
+    for source in report.sources:
+        remarks = [source.reason] if source.reason else []
+        if source.rewritten:
+            remarks.append("its history was rewritten upstream")
+        if source.failed:
+            remarks.append(f"{source.failed} paths failed, see 'huginn status -v'")
+        if source.words_only:
+            remarks.append(f"{source.words_only} paths are found by their words alone, see 'huginn status -v'")
+        if source.masked:
+            kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(source.masked.items()))
+            remarks.append(f"masked secrets: {kinds}")
+        for remark in remarks:
+            yield terminal.harmless_line(f"{source.source}: {remark}")
+    if report.reason:
+        yield terminal.harmless_line(report.reason)
+
+
+def counts_of(report: RunReport) -> str:
+    """The last line: how many sources came to which outcome, and what was written."""
+    number = len(report.sources)
+    outcomes = Counter(source.outcome for source in report.sources)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items(), key=_by_order))
+    written = sum(source.written for source in report.sources)
+    removed = sum(source.removed for source in report.sources)
+    words = ("chunks to write", "to remove") if report.dry_run else ("chunks written", "removed")
+    sources = f"{number} source{'' if number == 1 else 's'}{f': {told}' if told else ''}"
+    return f"{'dry run: ' if report.dry_run else ''}{sources}; {written} {words[0]}, {removed} {words[1]}"
+
+
+def _by_order(outcome: tuple[SourceOutcome, int]) -> int:
+    return list(type(outcome[0])).index(outcome[0])
+
+
+def _report_of_none(error: HuginnError, *, dry_run: bool) -> RunReport:
+    """The document of a run that could not begin, or not be finished."""
+    from huginn.report import RunOutcome, RunReport, now
+
+    outcome = RunOutcome.FAILED
+    if isinstance(error, Busy):
+        outcome = RunOutcome.BUSY
+    elif isinstance(error, Refused):
+        outcome = RunOutcome.REFUSED
+    moment = now()
+    return RunReport(
+        run="", flow=FLOW, outcome=outcome, reason=str(error), dry_run=dry_run, started=moment, finished=moment
+    )
+
+
+def _exit_code(report: RunReport, parts_away: bool) -> ExitCode:
+    codes = {
+        "ok": ExitCode.WELL,
+        "partial": ExitCode.SOME_FAILED,
+        "failed": ExitCode.AWAY if parts_away else ExitCode.SOME_FAILED,
+        "refused": ExitCode.REFUSED,
+        "busy": ExitCode.BUSY,
+    }
+    return codes[report.outcome]
