@@ -88,3 +88,20 @@ def lock(settings: Settings) -> Finding:
 
 def _nearest_folder(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+def embedder(settings: Settings) -> Finding:
+    """Whether the model loads and gives a usable vector."""
+    from huginn.embed import Culprit, embed_all, open_embedder
+    from huginn.embed.checked import PROBE
+    from huginn.scrub import scrub
+
+    def look() -> tuple[Literal["well"], str]:
+        model = open_embedder(settings.embedder)
+        [answer] = embed_all(model, [scrub(PROBE).clean])
+        if isinstance(answer, Culprit):
+            raise Unavailable("embedder", f"it refuses a harmless text: {answer.reason}")
+        identity = model.identity
+        return "well", f"{identity.model}, {identity.dimensions} dimensions, digest {identity.digest[:12]}"
+
+    return finding("embedder", settings.embedder.kind, look)

@@ -35,8 +35,8 @@ name = "forge"                      # what you call your collection of repositor
 
 _REPOSITORY = """\
 [[forge.repos]]
-name = {name}
-url = {url}                           # https, ssh, file, or a path
+{name}
+{url}# https, ssh, file, or a path
 # branch = "main"                   # by default what the remote's HEAD says
 # web = "https://forge.example.org/{{repo}}/blob/{{commit}}/{{path}}#L{{start}}-L{{end}}"   # for links in citations
 # exclude = ["tests/data/"]         # paths to leave out of this repository
@@ -62,7 +62,10 @@ kind = "wordllama"                  # the model that comes with the installation
 """
 
 
-@click.command(epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, refused="the file is there already"))
+@click.command(
+    short_help="Write a commented huginn.toml; never overwrites.",
+    epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, refused="the file is there already"),
+)
 @config_option
 def init() -> ExitCode:
     """Write a commented huginn.toml in the current folder, or the file that --config or HUGINN_CONFIG names.
@@ -93,9 +96,9 @@ def example(folder: Path, repository: Path | None) -> str:
     """The text of a settings file for `folder`, which names `repository` if there is one."""
     if repository is None:
         return _BEGINNING + _ANOTHER.format(introduction="A repository to keep in the index:") + _END
-    values = {"name": _name_of(repository), "url": os.path.relpath(repository, folder)}
-    quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
-    return _BEGINNING + _REPOSITORY.format(**quoted) + _ANOTHER.format(introduction="Another one:") + _END
+    name = f"name = {json.dumps(_name_of(repository))}"
+    url = f"url = {json.dumps(os.path.relpath(repository, folder))}"
+    return _BEGINNING + _REPOSITORY.format(name=name, url=f"{url:<36}") + _ANOTHER.format(introduction="Another one:") + _END
 
 
 def _target() -> Path:

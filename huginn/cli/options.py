@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from huginn.errors import Refused
+
 if TYPE_CHECKING:
     from huginn.settings import Settings
 
@@ -67,13 +69,8 @@ def load_settings() -> Settings:
     return settings.load(chosen_config())
 
 
-class CorpusType(click.ParamType):
-    """The name of a corpus."""
-
-    name = "corpus"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Accept a corpus that this release can fill."""
-        if value not in CORPORA:
-            self.fail(f"there is no corpus {value!r} in this release; known: {', '.join(CORPORA)}", param, ctx)
-        return str(value)
+def require_corpus(name: str) -> None:
+    """Refuse a corpus that this release cannot fill."""
+    if name not in CORPORA:
+        reason = f"there is no corpus {name!r} in this release"
+        raise Refused("corpus", reason, next_step=f"known: {', '.join(CORPORA)}")

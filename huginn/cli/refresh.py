@@ -16,7 +16,7 @@ import click
 
 from huginn.cli import terminal
 from huginn.cli.exits import ExitCode, code_of, manual
-from huginn.cli.options import CorpusType, config_option, json_option, load_settings
+from huginn.cli.options import config_option, json_option, load_settings, require_corpus
 from huginn.cli.side_by_side import side_by_side
 from huginn.errors import Busy, HuginnError, Refused, Unavailable
 
@@ -28,6 +28,7 @@ FLOW = "forge_refresh"
 
 
 @click.command(
+    short_help="Bring the index up to the repositories.",
     epilog=manual(
         ExitCode.WELL,
         ExitCode.SOME_FAILED,
@@ -38,7 +39,7 @@ FLOW = "forge_refresh"
         interrupted="interrupted with Ctrl-C; the next refresh takes up what was begun",
     )
 )
-@click.argument("corpus", type=CorpusType(), default="forge", metavar="[forge]")
+@click.argument("corpus", default="forge", metavar="[forge]")
 @click.option("--only", metavar="NAME", multiple=True, help="Only this source, by its name in the settings. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Tell what would be done; write nothing to the index.")
 @json_option
@@ -57,8 +58,8 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
       huginn refresh --dry-run
       huginn refresh --json | jq '.sources[] | select(.outcome == "failed")'
     """
-    assert corpus == "forge"
     try:
+        require_corpus(corpus)
         report, parts_away = _run(only, dry_run=dry_run, quiet=as_json)
     except HuginnError as error:
         if not as_json:

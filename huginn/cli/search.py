@@ -6,6 +6,7 @@ text is printed behind a bar on every line, so that it cannot pass for what Hugi
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ import click
 
 from huginn.cli import terminal
 from huginn.cli.exits import ExitCode, manual
-from huginn.cli.options import CorpusType, config_option, json_option, load_settings
+from huginn.cli.options import config_option, json_option, load_settings, require_corpus
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,11 +28,12 @@ _BAR = "│ "
 
 
 @click.command(
+    short_help="Ask the index, get answers with citations.",
     epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, well="answered, also when nothing fits")
 )
 @click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="What counts as near.")
-@click.option("--corpus", "corpora", type=CorpusType(), multiple=True, help="Only this corpus: forge. Repeatable.")
+@click.option("--corpus", "corpora", metavar="NAME", multiple=True, help="Only this corpus: forge. Repeatable.")
 @click.option("--repo", "repos", metavar="NAME", multiple=True, help="Only this repository. Repeatable.")
 @click.option("--path", "paths", metavar="PATH", multiple=True, help="Only this file or folder. Repeatable.")
 @click.option("--top-k", type=int, default=10, show_default=True, metavar="N", help="How many hits at most, 1 to 50.")
@@ -72,6 +74,8 @@ def search(
     from huginn.search import Query
     from huginn.search import search as ask
 
+    for corpus in corpora:
+        require_corpus(corpus)
     query = Query.checked(
         texts=list(texts),
         mode=mode,
@@ -93,7 +97,7 @@ sources = click.Command(
     "sources",
     callback=search.callback,
     params=search.params,
-    help=f"The same command as 'huginn search', under a second name.\n\n{search.help}",
+    help=f"The same command as 'huginn search', under a second name.\n\n{inspect.cleandoc(search.help or '')}",
     epilog=search.epilog,
     short_help="The same as search, under a second name.",
 )

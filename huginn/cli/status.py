@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from huginn.report import ItemStatus, SourceStatus, StatusReport
 
 
-@click.command(epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, ExitCode.STALE))
+@click.command(
+    short_help="Tell how each source stands, and since when.",
+    epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, ExitCode.STALE),
+)
 @click.option(
     "--max-age",
     type=duration.DurationType(),
