@@ -1,1 +1,26 @@
-"""To be written."""
+"""What makes vectors of texts: the port, its checks, and the adapters. Owns model identity and validity of vectors."""
+
+from __future__ import annotations
+
+from huginn.embed.checked import check_answer, embed_all
+from huginn.embed.port import BatchFailed, Culprit, Embedder, Identity, Vector
+from huginn.settings import EmbedderSettings
+
+__all__ = [
+    "BatchFailed",
+    "Culprit",
+    "Embedder",
+    "Identity",
+    "Vector",
+    "check_answer",
+    "embed_all",
+    "open_embedder",
+]
+
+
+def open_embedder(settings: EmbedderSettings) -> Embedder:
+    """The embedder that the settings name. The model itself is loaded at the first use."""
+    from huginn.embed.wordllama import WordLlamaEmbedder  # noqa: PLC0415 - each adapter is loaded only when named
+
+    assert settings.kind == "wordllama"
+    return WordLlamaEmbedder()

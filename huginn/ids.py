@@ -1,0 +1,38 @@
+"""Who a point is: place -> point id. The only maker of ids.
+
+An id depends on where a text stands and on the text, never on when or how it came in: so writing twice is harmless,
+and what an id names can be compared with what upstream says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+
+_NAMESPACE = uuid.UUID("5b1f3c52-8a0e-5d0c-9a57-0f6b6c6f9d11")
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text (UTF-8), as 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def forge_ids(repository: str, path: str, text_digests: Sequence[str]) -> list[str]:
+    """The ids of the chunks of one file, in order, from the digests of their texts.
+
+    uuid5(namespace, "forge", repository, path, digest, n), where n counts equal texts within the file from 0. A text
+    that stays keeps its id when lines move above it.
+    """
+    seen: Counter[str] = Counter()
+    ids = []
+    for text_digest in text_digests:
+        ids.append(_uuid("forge", repository, path, text_digest, seen[text_digest]))
+        seen[text_digest] += 1
+    return ids
+
+
+def _uuid(*place: str | int) -> str:
+    return str(uuid.uuid5(_NAMESPACE, json.dumps(place, ensure_ascii=False, separators=(",", ":"))))

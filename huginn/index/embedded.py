@@ -1,0 +1,183 @@
+"""The embedded index: the Qdrant engine in this process, one shard on disk, no server.
+
+One process holds a shard at a time (the engine's own file lock, freed by the kernel). The write-ahead log is on: what
+a call has returned from survives a kill. The engine raises bare `Exception`s; they become `Unavailable` here, without
+their text where they could repeat a payload.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from qdrant_edge import (
+    CountRequest,
+    EdgeShard,
+    FacetRequest,
+    QueryBatchRequest,
+    Record,
+    ScrollRequest,
+    UpdateOperation,
+)
+
+from huginn.embed.port import Vector
+from huginn.errors import Unavailable
+from huginn.index import folder
+from huginn.index.convert import MEANING, to_filter, to_point, to_request
+from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
+from huginn.report import Corpus
+
+_BATCH = 256  # the engine holds the interpreter's lock during a call
+_TIES = 50  # fetched beyond a list's end, to sort equal scores by id
+
+
+class EmbeddedIndex:
+    """See `huginn.index.port.Index`."""
+
+    def __init__(self, state: Path, collection: folder.Collection, shard: EdgeShard, min_free_bytes: int) -> None:
+        self.id = collection.id
+        self.label = collection.label
+        self._state = state
+        self._shard = shard
+        self._min_free_bytes = min_free_bytes
+
+    def count(self, place: Place) -> int:
+        """How many points are in `place`."""
+        return self._shard.count(CountRequest(exact=True, filter=to_filter(place)))
+
+    def sources(self, corpus: Corpus) -> dict[str, int]:
+        """Every source that has points, with their number."""
+        everything = 1 << 31
+        request = FacetRequest("source", limit=everything, exact=True, filter=to_filter(Place(corpus=corpus)))
+        return {str(hit.value): hit.count for hit in self._shard.facet(request).hits}
+
+    def stored(self, place: Place, fields: Sequence[str] | None = None) -> Iterator[StoredPoint]:
+        """Every point of `place`, in order of id."""
+        for record in self._scroll(place, fields, with_vector=fields is None):
+            has_vector = isinstance(record.vector, dict) and MEANING in record.vector
+            yield StoredPoint(str(record.id), record.payload or {}, has_vector)
+
+    def query(self, asks: Sequence[Ask]) -> list[list[Found]]:
+        """One ranked list for each ask: best first, equal scores by id."""
+        limits = [ask.limit + _TIES for ask in asks]
+        answers = self._query(asks, limits)
+        for number, ask in enumerate(asks):
+            while _cut_among_equals(answers[number], ask.limit, limits[number]):
+                limits[number] *= 4
+                answers[number] = self._query([ask], [limits[number]])[0]
+        return [
+            sorted(found, key=lambda entry: (-entry.score, entry.id))[: ask.limit]
+            for ask, found in zip(asks, answers, strict=True)
+        ]
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        """The payloads of these points."""
+        records = self._shard.retrieve([uuid.UUID(point_id) for point_id in ids], True, False)
+        return {str(record.id): record.payload or {} for record in records}
+
+    def vectors(self, embedded_sha256: Sequence[str]) -> dict[str, Vector]:
+        """The vectors that are here already for these embedded texts."""
+        known: dict[str, Vector] = {}
+        for start in range(0, len(embedded_sha256), _BATCH):
+            place = Place(embedded_sha256=embedded_sha256[start : start + _BATCH])
+            for record in self._scroll(place, ["embedded_sha256"], with_vector=True):
+                if isinstance(record.vector, dict) and MEANING in record.vector and record.payload:
+                    vector = np.asarray(record.vector[MEANING], dtype=np.float32)
+                    known[str(record.payload["embedded_sha256"])] = vector
+        return known
+
+    def writer(self, corpus: Corpus, source: str) -> EmbeddedWriter:
+        """Begin to write the points of one source."""
+        return EmbeddedWriter(self, corpus, source)
+
+    def close(self) -> None:
+        """Let go of the shard."""
+        self._shard.close()
+
+    def _scroll(self, place: Place, fields: Sequence[str] | None, *, with_vector: bool) -> Iterator[Record]:
+        offset, where = None, to_filter(place)
+        while True:
+            records, offset = self._shard.scroll(
+                ScrollRequest(
+                    offset=offset,
+                    limit=_BATCH,
+                    filter=where,
+                    with_payload=True if fields is None else list(fields),
+                    with_vector=[MEANING] if with_vector else False,
+                )
+            )
+            yield from records
+            if offset is None:
+                return
+
+    def _query(self, asks: Sequence[Ask], limits: Sequence[int]) -> list[list[Found]]:
+        requests = [to_request(ask, limit) for ask, limit in zip(asks, limits, strict=True)]
+        answers = self._shard.query_batch(QueryBatchRequest(requests))
+        return [[Found(str(point.id), point.score) for point in answer] for answer in answers]
+
+    def write(self, operation: UpdateOperation) -> None:
+        """Apply one operation; it is in the write-ahead log when this returns."""
+        folder.require_space(self._state, self._min_free_bytes)
+        try:
+            self._shard.update(operation)
+        except Exception:  # the engine has no class of its own; its text could repeat a payload
+            raise Unavailable("index", "the engine refused a write", next_step="look at 'huginn doctor'") from None
+
+    def flush(self) -> None:
+        """Write everything through to the disk."""
+        try:
+            self._shard.flush()
+        except Exception as error:  # the engine has no class of its own
+            raise Unavailable("index", f"the engine could not write to disk ({first_line(error)})") from None
+
+
+class EmbeddedWriter:
+    """See `huginn.index.port.Writer`."""
+
+    def __init__(self, index: EmbeddedIndex, corpus: Corpus, source: str) -> None:
+        self._index = index
+        self._corpus: Corpus = corpus
+        self._source = source
+        self._failed = False
+
+    def upsert(self, points: Sequence[NewPoint]) -> None:
+        """Write points whole, in batches of 256."""
+        for start in range(0, len(points), _BATCH):
+            batch = [to_point(point) for point in points[start : start + _BATCH]]
+            self._write(UpdateOperation.upsert_points(batch))
+
+    def update(self, payloads: Mapping[str, Payload]) -> None:
+        """Replace payloads; vectors stay."""
+        for point_id, payload in payloads.items():
+            self._write(UpdateOperation.overwrite_payload([uuid.UUID(point_id)], dict(payload)))
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Remove points by id, in batches."""
+        for start in range(0, len(ids), _BATCH):
+            batch = [uuid.UUID(point_id) for point_id in ids[start : start + _BATCH]]
+            self._write(UpdateOperation.delete_points(list(batch)))
+
+    def acknowledge(self) -> Receipt:
+        """Flush, and give the receipt."""
+        if self._failed:
+            raise Unavailable("index", f"a write to {self._source} has failed before")
+        self._index.flush()
+        points = self._index.count(Place(corpus=self._corpus, sources=[self._source]))
+        return Receipt(self._index.id, self._corpus, self._source, points, RECEIPT_KEY)
+
+    def _write(self, operation: UpdateOperation) -> None:
+        self._failed = True
+        self._index.write(operation)
+        self._failed = False
+
+
+def _cut_among_equals(found: Sequence[Found], limit: int, fetched: int) -> bool:
+    """Whether a list may end in the middle of equal scores that have not all been seen."""
+    return len(found) == fetched and len(found) > limit and found[-1].score == found[limit - 1].score
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what the engine says, cut short."""
+    return str(error).partition("\n")[0][:200]

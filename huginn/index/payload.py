@@ -1,0 +1,48 @@
+"""The shape of what is stored with a point. No field holds a run, a time of writing or a token.
+
+A payload is a pure function of upstream, settings and rules: two builds of the same state are equal to the letter.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+PAYLOAD_VERSION = "1"
+
+
+def _to_text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+UtcTime = Annotated[
+    datetime,
+    BeforeValidator(lambda value: datetime.fromisoformat(value) if isinstance(value, str) else value),
+    PlainSerializer(_to_text),
+]
+
+
+class ForgePayload(BaseModel):
+    """A chunk of a file: where it stands, when that file last changed on the branch, and its scrubbed text.
+
+    `commit` is the newest one on the branch's first-parent line that changed `path`, `time` its committer time; lines
+    count from 1, both ends included; `names` are the enclosing definitions or headings, outermost first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    corpus: Literal["forge"] = "forge"
+    source: str
+    path: str
+    start_line: int
+    end_line: int
+    blob: str
+    commit: str
+    time: UtcTime
+    names: tuple[str, ...]
+    language: str | None
+    text: str
+    text_sha256: str
+    embedded_sha256: str

@@ -1,0 +1,140 @@
+"""The DuckDB file under `checkpoints`: opened for one transaction at a time, with numbered migrations.
+
+Only one process can have the file open, so each opening is short and is tried again for a while. A file that is
+broken, or of a newer release, is refused with what to do; it is never silently begun anew.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from huginn.errors import Refused, Unavailable
+
+_WAIT_SECONDS = 15.0
+
+MIGRATIONS = (
+    """
+    CREATE TABLE cursors (
+        index_id VARCHAR, corpus VARCHAR, source VARCHAR,
+        position VARCHAR, fingerprint VARCHAR, points BIGINT, seen BIGINT,
+        is_open BOOLEAN NOT NULL, revision BIGINT NOT NULL,
+        PRIMARY KEY (index_id, corpus, source)
+    );
+    CREATE TABLE items (
+        index_id VARCHAR, corpus VARCHAR, source VARCHAR, item VARCHAR,
+        kind VARCHAR NOT NULL, reason VARCHAR NOT NULL, since TIMESTAMPTZ NOT NULL,
+        PRIMARY KEY (index_id, corpus, source, item)
+    );
+    CREATE TABLE sources (
+        corpus VARCHAR, source VARCHAR,
+        last_success TIMESTAMPTZ, failing_since TIMESTAMPTZ, reason VARCHAR,
+        PRIMARY KEY (corpus, source)
+    );
+    CREATE TABLE runs (
+        run VARCHAR PRIMARY KEY, flow VARCHAR NOT NULL, asked VARCHAR NOT NULL,
+        started TIMESTAMPTZ NOT NULL, finished TIMESTAMPTZ NOT NULL, outcome VARCHAR NOT NULL, report VARCHAR NOT NULL
+    );
+    """,
+)
+
+
+class Store:
+    """One DuckDB file. Safe for threads; other processes take turns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._is_current = False
+
+    def exists(self) -> bool:
+        """Whether there is a file yet."""
+        return self.path.exists()
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """One transaction: committed when the block ends, rolled back when it raises. Makes the file if need be."""
+        with self._lock:
+            if not self.path.exists():
+                self._create()
+            connection = self._connect(self.path)
+            try:
+                if not self._is_current:
+                    self._migrate(connection)
+                    self._is_current = True
+                connection.begin()
+                try:
+                    yield connection
+                except BaseException:
+                    connection.rollback()
+                    raise
+                connection.commit()
+            except duckdb.Error as error:
+                raise self._damaged(error) from None
+            finally:
+                connection.close()
+
+    def _create(self) -> None:
+        """Under another name first: a kill in the middle must not leave half a file under this one."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_suffix(".draft")
+        for leftover in (draft, draft.with_name(draft.name + ".wal")):
+            leftover.unlink(missing_ok=True)
+        connection = self._connect(draft)
+        try:
+            self._migrate(connection)
+        finally:
+            connection.close()
+        draft.replace(self.path)
+
+    def _connect(self, path: Path) -> duckdb.DuckDBPyConnection:
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                connection = duckdb.connect(str(path))
+                connection.execute("SET TimeZone = 'UTC'")
+            except duckdb.Error as error:
+                if "lock" not in str(error):
+                    raise self._damaged(error) from None
+                if time.monotonic() >= deadline:
+                    raise Unavailable(
+                        "checkpoints",
+                        f"another process holds {path}",
+                        next_step="end it, then try again",
+                    ) from None
+            else:
+                return connection
+            time.sleep(random.uniform(0.02, 0.08))
+
+    def _migrate(self, connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)")
+        row = connection.execute("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
+        done = int(row[0]) if row else 0
+        if done > len(MIGRATIONS):
+            raise Refused(
+                "checkpoints",
+                f"{self.path} was written by a newer release of Huginn (schema {done}, known here: {len(MIGRATIONS)})",
+                next_step="install that release again",
+            )
+        for number in range(done + 1, len(MIGRATIONS) + 1):
+            connection.begin()
+            connection.execute(MIGRATIONS[number - 1])
+            connection.execute("INSERT INTO migrations VALUES (?)", [number])
+            connection.commit()
+
+    def _damaged(self, error: duckdb.Error) -> Refused | Unavailable:
+        reason = str(error).partition("\n")[0][:200]
+        if "No space" in reason or "Permission" in reason or "Read-only" in reason:
+            return Unavailable("checkpoints", f"{self.path} cannot be used ({reason})", next_step="mend that first")
+        return Refused(
+            "checkpoints",
+            f"{self.path} is damaged or no checkpoint store ({reason})",
+            next_step="put a backup in its place, or move it away: the next refresh then compares everything once "
+            "and embeds nothing that is in the index already",
+        )
