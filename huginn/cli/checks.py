@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from huginn.settings import Settings
 
 
+Check = Literal["settings", "disk", "lock", "embedder", "index", "repository"]
+Outcome = Literal["well", "note", "wrong", "away"]
+Look = Callable[[], tuple[Outcome, str]]
+
+
 class Finding(BaseModel):
     """What one check found. `note`: worth knowing, no fault. `away`: a part without which nothing works."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    check: Literal["settings", "disk", "lock", "embedder", "index", "repository"]
+    check: Check
     subject: str
-    outcome: Literal["well", "note", "wrong", "away"]
+    outcome: Outcome
     detail: str
     next_step: str = ""
 
@@ -37,10 +42,6 @@ class DoctorReport(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     checks: list[Finding]
-
-
-Check = Literal["settings", "disk", "lock", "embedder", "index", "repository"]
-Look = Callable[[], tuple[Literal["well", "note"], str]]
 
 
 def finding(check: Check, subject: str, look: Look) -> Finding:
@@ -54,7 +55,7 @@ def finding(check: Check, subject: str, look: Look) -> Finding:
 
 def from_error(check: Check, subject: str, error: HuginnError) -> Finding:
     """A part that ended with `error`: a remote that is away concerns its own repository alone."""
-    outcome: Literal["note", "wrong", "away"] = "wrong"
+    outcome: Outcome = "wrong"
     if isinstance(error, Busy):
         outcome = "note"
     elif isinstance(error, Unavailable) and error.part != "upstream":
@@ -65,7 +66,7 @@ def from_error(check: Check, subject: str, error: HuginnError) -> Finding:
 def disk(settings: Settings) -> Finding:
     """Whether there is room for the index; a full disk kills the engine instead of failing it."""
 
-    def look() -> tuple[Literal["well"], str]:
+    def look() -> tuple[Outcome, str]:
         free = shutil.disk_usage(_nearest_folder(settings.state)).free
         told = f"{free >> 20} MiB free, {settings.index.min_free_bytes >> 20} MiB asked for"
         if free < settings.index.min_free_bytes:
@@ -79,7 +80,7 @@ def lock(settings: Settings) -> Finding:
     """Whether another writer is at work."""
     from huginn.lock import holder
 
-    def look() -> tuple[Literal["well", "note"], str]:
+    def look() -> tuple[Outcome, str]:
         who = holder(settings.state)
         return ("well", "free") if who is None else ("note", f"held by {who}")
 
@@ -96,7 +97,7 @@ def embedder(settings: Settings) -> Finding:
     from huginn.embed.checked import PROBE
     from huginn.scrub import scrub
 
-    def look() -> tuple[Literal["well"], str]:
+    def look() -> tuple[Outcome, str]:
         model = open_embedder(settings.embedder)
         [answer] = embed_all(model, [scrub(PROBE).clean])
         if isinstance(answer, Culprit):
@@ -105,3 +106,20 @@ def embedder(settings: Settings) -> Finding:
         return "well", f"{identity.model}, {identity.dimensions} dimensions, digest {identity.digest[:12]}"
 
     return finding("embedder", settings.embedder.kind, look)
+
+
+def index(settings: Settings) -> Finding:
+    """Whether there is an index, whether it fits the model and the rules, and whether it opens."""
+    from huginn.index import folder
+
+    def look() -> tuple[Outcome, str]:
+        if folder.current(settings.state) is None:
+            return "note", "there is none yet; 'huginn refresh' makes it"
+        return "well", "opens"
+
+    return finding("index", str(folder.root(settings.state)), look)
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Every check but the one of the settings, in the order in which things need each other."""
+    return [disk(settings), lock(settings), embedder(settings), index(settings)]

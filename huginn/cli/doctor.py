@@ -20,9 +20,11 @@ from huginn.cli.options import chosen_config, config_option, json_option, load_s
 from huginn.errors import Refused
 
 if TYPE_CHECKING:
-    from huginn.cli.checks import DoctorReport, Finding
+    from rich.text import Text
 
-_COLOURS = {"well": "green", "note": "yellow", "wrong": "red", "away": "red"}
+    from huginn.cli.checks import DoctorReport, Finding, Outcome
+
+_COLOURS: dict[Outcome, str] = {"well": "green", "note": "yellow", "wrong": "red", "away": "red"}
 
 
 @click.command(
@@ -34,7 +36,7 @@ _COLOURS = {"well": "green", "note": "yellow", "wrong": "red", "away": "red"}
         ExitCode.AWAY,
         some_failed="something is wrong, see its line",
         refused="the settings or the usage are refused",
-    )
+    ),
 )
 @json_option
 @config_option

@@ -37,16 +37,11 @@ def shown(seconds: float) -> str:
     return "".join(parts[:2]) or "0s"
 
 
-class DurationType(click.ParamType):
-    """A duration as an option's value."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Read the option's text, or fail with what would be right."""
-        if isinstance(value, timedelta):
-            return value
-        duration = parsed(str(value))
-        if duration is None:
-            self.fail(f"{value!r} is no duration; write it like 90s, 15m, 2h, 3d or 1h30m", param, ctx)
-        return duration
+def read(_context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
+    """Read an option's text, or fail with what would be right."""
+    if value is None:
+        return None
+    duration = parsed(value)
+    if duration is None:
+        raise click.BadParameter(f"{value!r} is no duration; write it like 90s, 15m, 2h, 3d or 1h30m", param=parameter)
+    return duration

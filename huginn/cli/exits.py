@@ -26,7 +26,7 @@ MEANING = {
     ExitCode.WELL: "all well",
     ExitCode.SOME_FAILED: "some sources failed or were refused; the others are done",
     ExitCode.REFUSED: "refused: the usage, the settings or the query",
-    ExitCode.AWAY: "a part that is needed is away: embedder, index, checkpoint store or disk",
+    ExitCode.AWAY: "a part that is needed is away: embedder, index, checkpoints, disk",
     ExitCode.BUSY: "another writer is at work",
     ExitCode.STALE: "a source is stale",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",

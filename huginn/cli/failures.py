@@ -74,4 +74,6 @@ def from_usage(error: click.ClickException) -> Refused:
 def from_system(error: OSError) -> Unavailable:
     """An error of the operating system that no part has given a better name to."""
     where = f" {error.filename}" if error.filename else ""
-    return Unavailable("disk", f"cannot use{where}: {error.strerror or error}", next_step="check the path and its rights")
+    return Unavailable(
+        "disk", f"cannot use{where}: {error.strerror or error}", next_step="check the path and its rights"
+    )

@@ -80,14 +80,13 @@ def init() -> ExitCode:
     """
     path = _target().absolute()
     repository = _repository_around(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(example(path.parent, repository))
     except FileExistsError:
-        raise Refused(
-            "config", f"{path} is there already, and is left as it is", next_step="edit it, or name another with --config"
-        ) from None
+        reason = f"{path} is there already, and is left as it is"
+        raise Refused("config", reason, next_step="edit it, or name another with --config") from None
     terminal.write(f"wrote {terminal.harmless_line(str(path))}\n{_next_step(repository)}\n", sys.stdout)
     return ExitCode.WELL
 
@@ -98,7 +97,12 @@ def example(folder: Path, repository: Path | None) -> str:
         return _BEGINNING + _ANOTHER.format(introduction="A repository to keep in the index:") + _END
     name = f"name = {json.dumps(_name_of(repository))}"
     url = f"url = {json.dumps(os.path.relpath(repository, folder))}"
-    return _BEGINNING + _REPOSITORY.format(name=name, url=f"{url:<36}") + _ANOTHER.format(introduction="Another one:") + _END
+    return (
+        _BEGINNING
+        + _REPOSITORY.format(name=name, url=f"{url:<36}")
+        + _ANOTHER.format(introduction="Another one:")
+        + _END
+    )
 
 
 def _target() -> Path:

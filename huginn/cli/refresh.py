@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from huginn.cli import terminal
+from huginn.cli import failures, terminal
 from huginn.cli.exits import ExitCode, code_of, manual
 from huginn.cli.options import config_option, json_option, load_settings, require_corpus
 from huginn.cli.side_by_side import side_by_side
@@ -37,10 +37,12 @@ FLOW = "forge_refresh"
         ExitCode.BUSY,
         ExitCode.INTERRUPTED,
         interrupted="interrupted with Ctrl-C; the next refresh takes up what was begun",
-    )
+    ),
 )
 @click.argument("corpus", default="forge", metavar="[forge]")
-@click.option("--only", metavar="NAME", multiple=True, help="Only this source, by its name in the settings. Repeatable.")
+@click.option(
+    "--only", metavar="NAME", multiple=True, help="Only this source, by its name in the settings. Repeatable."
+)
 @click.option("--dry-run", is_flag=True, help="Tell what would be done; write nothing to the index.")
 @json_option
 @config_option
@@ -48,8 +50,8 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
     """Bring the index up to what the repositories say now.
 
     Each repository is asked for its branch, compared with what the index holds, and the difference is written. A
-    repository that cannot be read holds up no other. One that has left the settings is forgotten. Running it again, after
-    a crash too, ends in the same index.
+    repository that cannot be read holds up no other. One that has left the settings is forgotten. Running it again,
+    after a crash too, ends in the same index.
 
     \b
     Examples:
@@ -61,9 +63,10 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
     try:
         require_corpus(corpus)
         report, parts_away = _run(only, dry_run=dry_run, quiet=as_json)
-    except HuginnError as error:
+    except (HuginnError, OSError) as raised:
         if not as_json:
             raise
+        error = failures.from_system(raised) if isinstance(raised, OSError) else raised
         terminal.write_document(_report_of_none(error, dry_run=dry_run))
         return code_of(error)
     if as_json:
@@ -75,9 +78,9 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
 
 def _run(only: Sequence[str], *, dry_run: bool, quiet: bool) -> tuple[RunReport, bool]:
     """The report of a run, and whether a part of Huginn itself (not a remote) failed a source in it."""
+    settings = load_settings()
     from huginn.run import open_run
 
-    settings = load_settings()
     with open_run(settings, flow=FLOW, only=only, dry_run=dry_run) as run:
         outcomes = _refresh_all(run, quiet=quiet)
         parts_away = any(isinstance(error, Unavailable) and error.part != "upstream" for _, error in outcomes)

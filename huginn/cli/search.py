@@ -29,7 +29,9 @@ _BAR = "│ "
 
 @click.command(
     short_help="Ask the index, get answers with citations.",
-    epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, well="answered, also when nothing fits")
+    epilog=manual(
+        ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, well="answered, also when nothing fits"
+    ),
 )
 @click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="What counts as near.")
@@ -71,11 +73,12 @@ def search(
       huginn search ECONNRESET --mode words --path src/net --top-k 3
       huginn search "who holds the lock" --json | jq -r '.hits[].citation.path'
     """
+    for corpus in corpora:
+        require_corpus(corpus)
+    settings = load_settings()
     from huginn.search import Query
     from huginn.search import search as ask
 
-    for corpus in corpora:
-        require_corpus(corpus)
     query = Query.checked(
         texts=list(texts),
         mode=mode,
@@ -85,7 +88,7 @@ def search(
         top_k=top_k,
         fold=not no_fold,
     )
-    result = ask(load_settings(), query)
+    result = ask(settings, query)
     if as_json:
         terminal.write_document(result)
     else:

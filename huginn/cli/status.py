@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--max-age",
-    type=duration.DurationType(),
+    callback=duration.read,
     metavar="AGE",
     help="How old the last success of a source may be (90s, 15m, 2h, 3d, 1h30m); an older one is stale.",
 )
@@ -48,9 +48,10 @@ def status(max_age: timedelta | None, verbose: bool, as_json: bool) -> ExitCode:
       huginn status --max-age 2h > /dev/null || echo "look at Huginn"
       huginn status --json | jq '.sources[] | {source, age_s, reason}'
     """
+    settings = load_settings()
     from huginn.status import status as look
 
-    report = look(load_settings(), max_age)
+    report = look(settings, max_age)
     if as_json:
         terminal.write_document(report)
     else:

@@ -48,7 +48,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def console(stream: TextIO) -> Console:
-    """A console on `stream`: colour on a terminal only (and not with NO_COLOR), no markup, no guessing of highlights."""
+    """A console on `stream`: colour on a terminal only (not with NO_COLOR), no markup, no highlights guessed."""
     from rich.console import Console
 
     class QuietConsole(Console):
