@@ -124,8 +124,11 @@ class Checkpoints:
         assert row is not None
         return Cursor(*row)
 
-    def advance(self, intent: Cursor, new: Advance, receipt: Receipt) -> Cursor:
-        """Close the intent at a new position, on the receipt for its source. Raises `CursorMoved`."""
+    def advance(self, intent: Cursor, new: Advance, receipt: Receipt) -> Ledger:
+        """Close the intent at a new position, on the receipt for its source; the source's ledger as it is then.
+
+        Raises `CursorMoved` when somebody else has moved the cursor since the intent.
+        """
         key = [receipt.index_id, receipt.corpus, receipt.source]
         with self.store.transaction() as db:
             row = db.execute(
@@ -139,7 +142,13 @@ class Checkpoints:
                     f"the cursor of {receipt.source} has been moved by somebody else", next_step="refresh again"
                 )
             _keep_items(db, key, new)
-        return Cursor(*row)
+            counted = db.execute(
+                "SELECT kind, reason, count(*) FROM items WHERE index_id = ? AND corpus = ? AND source = ? "
+                "GROUP BY ALL",
+                key,
+            ).fetchall()
+        counts = {(kind, reason): number for kind, reason, number in counted}
+        return Ledger({receipt.source: Cursor(*row)}, {receipt.source: counts})
 
     def forget(self, receipt: Receipt) -> None:
         """Drop all that is kept about a source, after its points are gone."""

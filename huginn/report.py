@@ -82,7 +82,11 @@ class SourceReport(_Document):
 
 
 class RunReport(_Document):
-    """What a run did: one entry per source. `dry_run`: the counts are of what would be done; nothing was written."""
+    """What a run did: one entry per source.
+
+    `dry_run`: the counts are of what would be done; nothing was written. `unavailable`: the parts that were away
+    (`embedder`, `index`, `disk`, `checkpoints`), on which sources have failed.
+    """
 
     run: str
     flow: str
@@ -91,6 +95,7 @@ class RunReport(_Document):
     dry_run: bool = False
     started: datetime
     finished: datetime
+    unavailable: list[str] = Field(default_factory=list)
     sources: list[SourceReport] = Field(default_factory=list)
 
 

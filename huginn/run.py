@@ -1,46 +1,188 @@
-"""One run of a corpus: what the flow and the command line share.
+"""One run of the forge corpus: what the flow and the command line share.
 
 In: settings, which sources, whether dry. Out: a `RunReport`. A run holds the writer's lock and the index from its
-opening to its end; sources are refreshed one by one or side by side by whoever drives it.
+opening to its end. Its sources are refreshed one by one or side by side by whoever drives it: each is independent.
 """
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from huginn.errors import HuginnError
-from huginn.report import RunReport, SourceReport
+from huginn import scrub
+from huginn.checkpoints import Checkpoints
+from huginn.embed import open_embedder
+from huginn.errors import HuginnError, Refused, Unavailable
+from huginn.forge.folder import mirror_folder
+from huginn.forge.listing import RefusedSource, Source, list_sources
+from huginn.forge.mirror import Mirror
+from huginn.forge.sync import Parts, refresh
+from huginn.index.opening import open_for_refresh
+from huginn.index.port import Place
+from huginn.lock import writer_lock
+from huginn.report import RunReport, SourceOutcome, SourceReport, now, run_outcome
+from huginn.rules import current_label
 from huginn.settings import Settings
 
+FLOW = "forge-refresh"
+_INDEX_WAIT_SECONDS = 30.0  # a search may hold the embedded shard for a moment
 
+
+@dataclass
 class Run:
     """A run that is open. `sources` are the names of what it will refresh, refused ones included."""
 
     id: str
     sources: Sequence[str]
+    flow: str
+    dry_run: bool
+    started: datetime
+    _settings: Settings
+    _asked: Sequence[str]
+    _listed: dict[str, Source | RefusedSource]
+    _parts: Parts
+    _unavailable: set[str] = field(default_factory=set)
 
-    def refresh(self, source: str) -> SourceReport:
-        """Refresh one source. A failure of the source is in the report; `Unavailable` is raised: a retry may help."""
-        raise NotImplementedError
+    def refresh(self, name: str) -> SourceReport:
+        """Refresh one source. What is wrong with it alone is in the report; `Unavailable` is raised: retrying may help.
 
-    def failed(self, source: str, error: HuginnError) -> SourceReport:
-        """The report of a source that is given up after `error`."""
-        raise NotImplementedError
+        May be called from several threads, for different sources.
+        """
+        source = self._listed[name]
+        if isinstance(source, RefusedSource):
+            return SourceReport(
+                source=name, corpus="forge", outcome=SourceOutcome.REFUSED, reason=source.reason
+            )
+        try:
+            with _mirror(self._settings, source) as mirror:
+                return refresh(source, mirror, self._parts, dry_run=self.dry_run)
+        except Unavailable:
+            raise
+        except HuginnError as error:
+            return self.failed(name, error)
+
+    def failed(self, name: str, error: HuginnError) -> SourceReport:
+        """The report of a source that is given up after `error`; its cursor has not moved."""
+        if isinstance(error, Unavailable) and error.part != "upstream":
+            self._unavailable.add(error.part)
+        cursor = self._parts.ledger.cursor(name).position
+        return SourceReport(
+            source=name,
+            corpus="forge",
+            outcome=SourceOutcome.FAILED,
+            reason=str(error),
+            cursor={"before": cursor, "after": cursor},
+        )
 
     def finish(self, reports: Sequence[SourceReport]) -> RunReport:
         """Forget the sources that have left the settings, keep the journal, and tell what was done."""
-        raise NotImplementedError
+        sources = list(reports)
+        if not self.dry_run:
+            sources += [self._forget(name) for name in self._left()]
+            self._sweep_mirrors()
+        report = RunReport(
+            run=self.id,
+            flow=self.flow,
+            outcome=run_outcome(sources),
+            dry_run=self.dry_run,
+            started=self.started,
+            finished=now(),
+            unavailable=sorted(self._unavailable),
+            sources=sources,
+        )
+        if not self.dry_run:
+            self._parts.checkpoints.record(report, self._asked)
+        return report
+
+    def _left(self) -> list[str]:
+        """The sources that are known but no longer in the settings. An empty list in the settings forgets nothing."""
+        if not self._listed:
+            return []
+        known = self._parts.points.keys() | self._parts.ledger.cursors.keys()
+        return sorted(known - self._listed.keys())
+
+    def _forget(self, name: str) -> SourceReport:
+        index, checkpoints = self._parts.index, self._parts.checkpoints
+        before = checkpoints.begin(index.id, "forge", name).position
+        ids = [point.id for point in index.stored(Place(corpus="forge", sources=[name]), ["source"])]
+        writer = index.writer("forge", name)
+        writer.remove(ids)
+        checkpoints.forget(writer.acknowledge())
+        return SourceReport(
+            source=name,
+            corpus="forge",
+            outcome=SourceOutcome.FORGOTTEN,
+            reason="no longer in the settings",
+            cursor={"before": before},
+            removed=len(ids),
+        )
+
+    def _sweep_mirrors(self) -> None:
+        """Delete the mirrors of sources that have left or moved; they are caches. Not while an address is in doubt."""
+        sources = list(self._listed.values())
+        if not sources or any(isinstance(source, RefusedSource) for source in sources):
+            return
+        root = self._settings.mirrors
+        kept = {mirror_folder(root, source.name, source.address) for source in sources if isinstance(source, Source)}
+        for folder in root.glob("*/"):
+            if not any(folder.name.startswith(keep.name) for keep in kept):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def open_run(
-    settings: Settings, *, flow: str, only: Sequence[str] = (), dry_run: bool = False, wait: float = 0.0
+    settings: Settings, *, flow: str = FLOW, only: Sequence[str] = (), dry_run: bool = False, wait: float = 0.0
 ) -> Iterator[Run]:
     """Open a run over all sources of the forge corpus, or those named in `only`.
 
     Raises `Busy` when another writer does not end within `wait` seconds, `Refused` for a name in `only` that the
     settings do not know, `Unavailable` when the index, the checkpoint store or the disk cannot be used.
     """
-    raise NotImplementedError
-    yield
+    listed = {source.name: source for source in list_sources(settings)}
+    names = _chosen(listed, only)
+    started = now()
+    with writer_lock(settings.state, flow, wait=wait):
+        scrub.prepare(settings.state / "cache")
+        embedder = open_embedder(settings.embedder)
+        checkpoints = Checkpoints(settings.state)
+        index = open_for_refresh(settings, current_label(settings, embedder.identity), wait=_INDEX_WAIT_SECONDS)
+        try:
+            ledger = checkpoints.ledger(index.id, "forge")
+            parts = Parts(index, embedder, checkpoints, ledger, index.sources("forge"))
+            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts)
+        finally:
+            index.close()
+
+
+def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str] = ()) -> str | None:
+    """The id of a run of this flow that began after `moment`, covered `only` (or all) and went well; else None."""
+    checkpoints = Checkpoints(settings.state)
+    return checkpoints.done_since(flow, moment, only) if checkpoints.store.exists() else None
+
+
+def _chosen(listed: dict[str, Source | RefusedSource], only: Sequence[str]) -> list[str]:
+    unknown = sorted(set(only) - listed.keys())
+    if unknown:
+        known = ", ".join(listed) or "none"
+        raise Refused("only", f"the settings have no source {unknown[0]!r}", next_step=f"they have: {known}")
+    return [name for name in listed if not only or name in only]
+
+
+@contextmanager
+def _mirror(settings: Settings, source: Source) -> Iterator[Mirror]:
+    mirror = Mirror(
+        mirror_folder(settings.mirrors, source.name, source.address),
+        source.address,
+        branch=source.branch,
+        token=source.token,
+        username=source.username,
+        timeout=settings.forge.timeout_seconds,
+    )
+    try:
+        yield mirror
+    finally:
+        mirror.close()

@@ -1,17 +1,82 @@
-"""Takes secrets out of text: str -> Clean. The only maker of `Clean`."""
+"""Takes secrets out of text: str -> Clean. The only maker of `Clean`, and the owner of the rule what a secret is.
+
+A whole text goes in, before it is cut into pieces; out comes the same text, with as many lines, in which each secret
+is replaced by `[secret: kind]`, and the count of masks by kind. Nothing else comes out: no log, no error text ever
+holds a value, and nothing is asked over the network.
+
+Where to look: providers' tokens are found by the kingfisher library, other tokens, keys and addresses in
+`scrub_tokens`, values beside a telling name in `scrub_named`, values in telling documents and commands in
+`scrub_manifests`; `scrub_shapes` tells a secret from an example, a hash or a name by its shape.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import importlib.metadata
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import core_schema
+
+from huginn.scrub_manifests import find_in_documents
+from huginn.scrub_named import find_named
+from huginn.scrub_shapes import is_stand_in
+from huginn.scrub_tokens import Span, find_tokens
+
+if TYPE_CHECKING:
+    from kingfisher_sdk import Scanner
+
+VERSION = "1"
+"""To be raised whenever what is masked changes: it is a part of the index's label."""
+
+_MAKER = object()  # the key to making `Clean`, which stays in this file
+_MASK = re.compile(r"\[secret: [a-z0-9][a-z0-9 ]{0,60}\]")
+# A mask that was cut in two is still no secret; what a cut leaves stands at the edge of a text.
+_CUT_MASK = re.compile(r"\A[a-z0-9: ]{0,60}\]|\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
 
 
 class Clean(str):
-    """Text from which secrets have been taken out."""
+    """Text from which secrets have been taken out. Only `scrub` makes it; a cut of it is clean as well."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: str, maker: object = None) -> Clean:
+        if maker is not _MAKER:
+            raise TypeError("only huginn.scrub makes Clean: call scrub(text).clean")
+        return super().__new__(cls, text)
 
     def part(self, start: int, end: int) -> Clean:
         """The characters from `start` up to `end`, which are as clean as the whole."""
-        return Clean(self[start:end])
+        return Clean(self[start:end], _MAKER)
+
+    def __copy__(self) -> Clean:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Clean:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (str(self),)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
+        """A field takes a `Clean` and nothing else, and is written as a string."""
+        return core_schema.is_instance_schema(cls, serialization=core_schema.to_string_ser_schema())
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: Any) -> dict[str, str]:
+        return {"type": "string"}
+
+
+def _unpickled(text: str) -> Clean:
+    """A `Clean` that was pickled by another process of ours."""
+    return Clean(text, _MAKER)
 
 
 @dataclass(frozen=True)
@@ -23,5 +88,170 @@ class Scrubbed:
 
 
 def scrub(text: str) -> Scrubbed:
-    """Mask the secrets in `text`."""
-    return Scrubbed(Clean(text), {})
+    """Mask the secrets in `text`. A second time changes nothing."""
+    masked: Counter[str] = Counter()
+    # A mask can bring a name and a value closer together. Each round hides at least one more character for good, so
+    # this ends; nearly always after the second look.
+    while spans := _find(text):
+        text = _masked(text, spans)
+        masked.update(kind for _, _, kind in spans)
+    return Scrubbed(Clean(text, _MAKER), MappingProxyType(dict(sorted(masked.items()))))
+
+
+def holds_secret(text: str) -> bool:
+    """Whether `text`, a path say, holds a secret."""
+    return bool(_find(text))
+
+
+def fingerprint() -> str:
+    """A short digest of all that decides what is masked: this version, the rules' text, the library's version."""
+    digest = hashlib.sha256(VERSION.encode())
+    for name in ("scrub.py", "scrub_manifests.py", "scrub_named.py", "scrub_shapes.py", "scrub_tokens.py"):
+        digest.update(Path(__file__).with_name(name).read_bytes())
+    digest.update(importlib.metadata.version("kingfisher-secret-scanner").encode())
+    return digest.hexdigest()[:16]
+
+
+def prepare(cache_dir: Path) -> None:
+    """Keep the compiled rules in `cache_dir`, a folder of the state: the first compilation takes seconds."""
+    _library.use_cache(cache_dir)
+
+
+# --- the library
+
+
+class _Library:
+    """The kingfisher scanner, compiled when the first text comes, once for all threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cache_dir: Path | None = None
+        self._scanner: Scanner | None = None
+
+    def use_cache(self, cache_dir: Path) -> None:
+        with self._lock:
+            self._cache_dir = cache_dir
+
+    def scanner(self) -> Scanner:
+        scanner = self._scanner
+        if scanner is None:
+            with self._lock:
+                scanner = self._scanner = self._scanner or self._compile()
+        return scanner
+
+    def _compile(self) -> Scanner:
+        from kingfisher_sdk import Rules, Scanner  # noqa: PLC0415 -- not before a text is to be scrubbed
+
+        if self._cache_dir is None:
+            return Scanner(Rules(cache=False))
+        self._cache_dir.mkdir(parents=True, exist_ok=True)
+        self._cache_dir.chmod(0o700)  # others' write permission would switch the cache off
+        return Scanner(Rules(cache_dir=self._cache_dir))
+
+
+_library = _Library()
+
+# Own rules do better there: private keys (also without an end) and logins in addresses.
+_LEFT_OUT = re.compile(r"\.private-key|generic-credential-uri|client-id|pub-api-key|access-id|curl-auth")
+# Helpers of other rules: most are names and addresses, these are secrets.
+_HELPERS = frozenset(
+    f"betterleaks.{name}"
+    for name in (
+        "alibaba-sts-security-token",
+        "aws-secret-access-key",
+        "exoscale-api-secret",
+        "polymarket-api-secret",
+        "polymarket-passphrase",
+    )
+)
+_PLAIN_KINDS = {
+    "github pat": "github token",
+    "github fine grained pat": "github token",
+    "gitlab pat": "gitlab token",
+    "aws access token": "aws key id",
+    "aws secret access key": "aws secret key",
+    "gcp api key": "google api key",
+    "npmjsaccesstoken": "npm token",
+    "stripe access token": "stripe key",
+}
+
+
+def _kind(rule_id: str) -> str:
+    """A rule's id in plain words: `betterleaks.slack-bot-token.1` is `slack bot token`."""
+    name = re.sub(r"^[\w.]*?[./](?=[a-z])|\.\d+$", "", rule_id.removeprefix("veles.secrets/"))
+    words = re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()
+    return _PLAIN_KINDS.get(words, words)
+
+
+def _find_known(text: str) -> Iterable[Span]:
+    """What the library finds, as spans of characters (it counts bytes)."""
+    data = text.encode("utf-8", "replace")
+    found = []
+    for finding in _library.scanner().scan(data):
+        if _LEFT_OUT.search(finding.rule_id) or not (finding.visible or finding.rule_id in _HELPERS):
+            continue
+        location = finding.location
+        found.append((location["start_offset"], location["end_offset"], _kind(finding.rule_id)))
+    if found and len(data) != len(text):
+        found = [(len(data[:s].decode()), len(data[:e].decode()), kind) for s, e, kind in found]
+    for start, end, kind in found:
+        while end < len(text) and (text[end].isalnum() and text[end].isascii() or text[end] in "_="):
+            end += 1  # the library's patterns end at a length, the secret may not
+        if not is_stand_in(text[start:end]):
+            yield start, end, kind
+
+
+# --- from spans to masks
+
+
+def _find(text: str) -> list[Span]:
+    """All places of `text` that are to be masked, in order, none overlapping another."""
+    view = text.replace("\0", " ") if "\0" in text else text
+    masks = []
+    if "]" in view or "[" in view:
+        masks = [m.span() for rule in (_MASK, _CUT_MASK) for m in rule.finditer(view)]
+        view = _MASK.sub(lambda m: "*" * len(m[0]), view)
+    lowered = view.lower()
+    if len(lowered) != len(view):  # a few capitals become two letters
+        lowered = "".join(small if len(small := c.lower()) == 1 else c for c in view)
+    spans = [*_find_known(view), *find_tokens(view), *find_named(view, lowered), *find_in_documents(view, lowered)]
+    return _without_masks(_merged(spans), sorted(masks), view)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Overlapping spans become one, named after the one that was found by the most exact rule."""
+    rank = {span: number for number, span in reversed(list(enumerate(spans)))}
+    merged: list[tuple[int, int, Span]] = []
+    for span in sorted(set(spans)):
+        start, end, _ = span
+        if merged and start < merged[-1][1]:
+            first, last, best = merged[-1]
+            merged[-1] = (first, max(last, end), min(best, span, key=rank.__getitem__))
+        elif start < end:
+            merged.append((start, end, span))
+    return [(start, end, best[2]) for start, end, best in merged]
+
+
+def _without_masks(spans: list[Span], masks: list[tuple[int, int]], view: str) -> list[Span]:
+    """What of the spans is not masked yet."""
+    left: list[Span] = []
+    for start, end, kind in spans:
+        position = start
+        for mask_start, mask_end in masks:
+            if mask_end <= position or mask_start >= end:
+                continue
+            left.append((position, max(position, mask_start), kind))
+            position = max(position, mask_end)
+        left.append((position, end, kind))
+    return [(start, end, kind) for start, end, kind in left if any(c.isalnum() for c in view[start:end])]
+
+
+def _masked(text: str, spans: list[Span]) -> str:
+    """`text` with its spans replaced. The lines stay as many: a mask keeps the line breaks of what it covers."""
+    pieces = []
+    position = 0
+    for start, end, kind in spans:
+        pieces.append(text[position:start])
+        pieces.append(f"[secret: {kind}]" + "\n" * text.count("\n", start, end))
+        position = end
+    return "".join([*pieces, text[position:]])

@@ -18,7 +18,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from huginn.errors import Refused
 
@@ -103,6 +112,13 @@ class Settings(_Section):
     embedder: EmbedderSettings = EmbedderSettings()
     index: IndexSettings = IndexSettings()
 
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths start: the folder of the settings file, or the working directory without one."""
+        return self._folder
+
     @property
     def mirrors(self) -> Path:
         """The folder of the bare mirrors of repositories: a cache, safe to delete."""
@@ -138,10 +154,12 @@ def load(config: Path | None = None, *, environment: Mapping[str, str] = os.envi
         raise Refused("config", f"{path} is no valid TOML: {error}", next_step="mend that line") from None
     _overlay(values, environment)
     try:
-        return Settings.model_validate(values, context={"folder": path.parent})
+        settings = Settings.model_validate(values, context={"folder": path.parent})
     except ValidationError as error:
         problems = "".join(f"\n  {line}" for line in _problems(error))
         raise Refused("config", f"{path} cannot be used:{problems}") from None
+    settings._folder = path.parent
+    return settings
 
 
 def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:

@@ -8,8 +8,9 @@ their text where they could repeat a payload.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from qdrant_edge import (
@@ -28,6 +29,9 @@ from huginn.index import folder
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
 from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
 from huginn.report import Corpus
+
+if TYPE_CHECKING:
+    from qdrant_edge import PointId
 
 _BATCH = 256  # the engine holds the interpreter's lock during a call
 _TIES = 50  # fetched beyond a list's end, to sort equal scores by id
@@ -153,11 +157,12 @@ class EmbeddedWriter:
         for point_id, payload in payloads.items():
             self._write(UpdateOperation.overwrite_payload([uuid.UUID(point_id)], dict(payload)))
 
-    def remove(self, ids: Sequence[str]) -> None:
+    def remove(self, ids: Collection[str]) -> None:
         """Remove points by id, in batches."""
-        for start in range(0, len(ids), _BATCH):
-            batch = [uuid.UUID(point_id) for point_id in ids[start : start + _BATCH]]
-            self._write(UpdateOperation.delete_points(list(batch)))
+        left = sorted(ids)
+        for start in range(0, len(left), _BATCH):
+            batch: list[PointId] = [uuid.UUID(point_id) for point_id in left[start : start + _BATCH]]
+            self._write(UpdateOperation.delete_points(batch))
 
     def acknowledge(self) -> Receipt:
         """Flush, and give the receipt."""

@@ -5,7 +5,7 @@ A payload is a pure function of upstream, settings and rules: two builds of the 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
@@ -15,6 +15,12 @@ PAYLOAD_VERSION = "1"
 
 def _to_text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(seconds: int) -> datetime:
+    """A time in seconds since 1970 as a moment that can be stored; a clock that lies is held to the years 1 to 9999."""
+    first, last = -62135596800, 253402300799
+    return datetime.fromtimestamp(0, UTC) + timedelta(seconds=min(max(seconds, first), last))
 
 
 UtcTime = Annotated[

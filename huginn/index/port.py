@@ -9,7 +9,7 @@ An index never embeds and never decides; it stores what it is given, or raises. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -145,7 +145,7 @@ class Writer(Protocol):
         """Replace the payloads of points that are there; their vectors stay."""
         ...
 
-    def remove(self, ids: Sequence[str]) -> None:
+    def remove(self, ids: Collection[str]) -> None:
         """Remove points by id."""
         ...
 

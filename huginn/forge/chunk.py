@@ -1,0 +1,188 @@
+"""Clean text -> chunks: pieces of about 600 characters that cite whole lines.
+
+In: the scrubbed text of a file and its path. Out: chunks in the order of lines, each with its first and last line and
+the names that enclose it. The rule that lives here: where a text is cut. Every cut is found by looking at its
+neighbours only, so that after an edit the cuts fall back into step and the other chunks of the file stay as they are:
+
+1. A definition or heading begins a chunk if the section just before it has at least a quarter of the size. What lies
+   between two such cuts is a piece; a piece of up to four thirds of the size is a chunk.
+2. In a longer piece a boundary between lines is an anchor, and cut at, if within half the size to both sides no
+   boundary is better: before a definition, else after a blank line, else any line; among equals the smallest hash of
+   the two lines that meet there. The hash makes unequal what looks equal: a table of 3,000 rows has anchors too.
+3. What is still too long between two anchors (few do) is cut again and again at the best boundary of the last two
+   thirds of a window of one size, in the same order of merit.
+A line that is too long for a chunk is first divided at white space or punctuation.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Final
+
+from huginn.forge.language import language
+from huginn.forge.outline import Outline, outline
+from huginn.forge.read import has_visible
+from huginn.scrub import Clean
+
+CHUNKER_VERSION = "1"
+
+SIZE: Final = 600
+LIMIT: Final = 2 * SIZE  # no chunk is longer, whatever the text
+_WHOLE: Final = SIZE * 4 // 3  # up to here a piece is not cut
+_SECTION: Final = SIZE // 4  # a definition begins a chunk if the section before has this much
+_LEAST: Final = SIZE // 3  # how near to the end of a piece it may be cut
+_REACH: Final = SIZE // 2  # how far an anchor looks around
+
+# A part of an over-long line: up to 300 characters, to white space or punctuation if there is some in the last 200.
+_LINE_PART: Final = re.compile(
+    r"[\s\S]{100,299}[\s,;.!?)}\]>\u3000-\u3002\uff01\uff0c\uff0e\uff1b\uff1f]|[\s\S]{1,300}"
+)
+
+# How good a boundary is to cut at; less is better.
+_DEFINITION, _BLANK, _LINE, _BEFORE_BLANK, _WITHIN_LINE = range(5)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a file: its text, its lines (counted from 1), the names around its first line, outermost first."""
+
+    text: Clean
+    start_line: int
+    end_line: int
+    names: tuple[str, ...]
+
+
+def chunks(text: Clean, path: str) -> list[Chunk]:
+    """Cut the text of the file at `path` into chunks. White space alone makes no chunk."""
+    plain = str(text)
+    lines = plain.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
+    file_outline = outline(plain, lines, starts, language(path))
+    boundaries = _boundaries(lines, starts)
+    sections = [starts[line] for line in file_outline.sections]
+    cutter = _Cutter(plain, boundaries, frozenset(sections))
+    return [
+        chunk
+        for start, end in pairwise(_walls(sections, len(plain)))
+        for first, last in pairwise(cutter.cuts(start, end))
+        if (chunk := _chunk(text, plain, starts, file_outline, first, last)) is not None
+    ]
+
+
+def _boundaries(lines: Sequence[str], starts: list[int]) -> list[int]:
+    """Where the text may be cut: the beginnings of lines, and places inside lines that are too long."""
+    boundaries: list[int] = []
+    done = 0
+    for number, line in enumerate(lines):
+        if len(line) >= LIMIT:
+            boundaries += starts[done : number + 1]
+            boundaries += [starts[number] + part.end() for part in _LINE_PART.finditer(line)][:-1]
+            done = number + 1
+    return boundaries + starts[done:]
+
+
+def _walls(sections: Sequence[int], end: int) -> list[int]:
+    """The cuts before definitions, with the beginning and the end of the text."""
+    walls = [0]
+    before = 0
+    for section in sections:
+        if section - before >= _SECTION:
+            walls.append(section)
+        before = section
+    # A crumb at the end of the file stays with what is above it.
+    if len(walls) > 1 and end - walls[-1] < _SECTION and end - walls[-2] <= _WHOLE:
+        walls.pop()
+    return [*walls, end]
+
+
+class _Cutter:
+    """Cuts the pieces of one text."""
+
+    def __init__(self, text: str, boundaries: Sequence[int], definitions: frozenset[int]) -> None:
+        self._text = text
+        self._boundaries = boundaries
+        self._definitions = definitions
+
+    def cuts(self, start: int, end: int) -> list[int]:
+        """Where to cut the piece from `start` to `end`, both included."""
+        if end - start <= _WHOLE:
+            return [start, end]
+        places = self._boundaries[bisect_right(self._boundaries, start) : bisect_left(self._boundaries, end)]
+        merits = self._merits(places, start, end)
+        cuts = [start]
+        for last in (*_anchors(places, merits, start, end), end):
+            while (cut := _next_cut(places, merits, cuts[-1], last)) < last:
+                cuts.append(cut)
+            cuts.append(last)
+        return cuts
+
+    def _merits(self, places: Sequence[int], start: int, end: int) -> list[tuple[int, int]]:
+        """How good each place is to cut at: its kind, then the hash of the two lines that meet there."""
+        lines = [self._text[first:last] for first, last in pairwise([start, *places, end])]
+        return [
+            (self._kind(place, before, after), zlib.crc32((before + after).encode()))
+            for place, (before, after) in zip(places, pairwise(lines), strict=True)
+        ]
+
+    def _kind(self, place: int, before: str, after: str) -> int:
+        if place in self._definitions:
+            return _DEFINITION
+        if not before.endswith("\n"):
+            return _WITHIN_LINE
+        if after.isspace():
+            return _BEFORE_BLANK
+        return _BLANK if before.isspace() else _LINE
+
+
+def _anchors(places: Sequence[int], merits: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[int]:
+    """The places that are best within reach, in order. Of equals the last one is."""
+    low, high = bisect_left(places, start + _LEAST), bisect_right(places, end - _LEAST)
+    for number in range(low, high):
+        place, merit = places[number], merits[number]
+        if _is_best(places, merits, range(number - 1, low - 1, -1), place, merit) and _is_best(
+            places, merits, range(number + 1, high), place, (merit[0], merit[1] + 1)
+        ):
+            yield place
+
+
+def _is_best(
+    places: Sequence[int], merits: Sequence[tuple[int, int]], others: range, place: int, merit: tuple[int, int]
+) -> bool:
+    for other in others:
+        if abs(places[other] - place) > _REACH:
+            return True
+        if merits[other] < merit:
+            return False
+    return True
+
+
+def _next_cut(places: Sequence[int], merits: Sequence[tuple[int, int]], start: int, end: int) -> int:
+    """Where to cut what lies between two anchors; `end` if it is short enough."""
+    if end - start <= _WHOLE:
+        return end
+    low = bisect_left(places, start + _LEAST)
+    high = bisect_right(places, min(start + SIZE, end - _LEAST))
+    if low < high:
+        return places[min(range(high - 1, low - 1, -1), key=merits.__getitem__)]
+    if end - start <= LIMIT:
+        return end
+    # No good place: the next that leaves a chunk within the limit, or the last before it.
+    return places[low] if places[low] - start <= LIMIT else places[low - 1]
+
+
+def _chunk(text: Clean, plain: str, starts: Sequence[int], names: Outline, first: int, last: int) -> Chunk | None:
+    """The chunk between two cuts, without the blank lines at its ends; None if nothing is left to see."""
+    piece = plain[first:last]
+    if not has_visible(piece):
+        return None
+    lead = len(piece) - len(piece.lstrip())
+    start = max(first, plain.rfind("\n", first, first + lead) + 1)
+    end = plain.find("\n", first + len(piece.rstrip()), last)
+    end = last if end < 0 else end
+    start_line = bisect_right(starts, start)
+    return Chunk(text.part(start, end), start_line, bisect_right(starts, end), names.names(start_line - 1))

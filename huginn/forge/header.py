@@ -1,0 +1,47 @@
+"""The header line in front of every embedded text: where the chunk stands, for meaning and for words alike.
+
+In: the repository's name, the path as it is shown, the enclosing names. Out: one line. The rule that lives here: path
+and names stand there twice, as they are written and taken apart into words, so that both `sessions.py` and `session`,
+`getUserName` and `user name` are found. The line is bounded, so that with the longest chunk it fits the embedder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+HEADER_VERSION = "1"
+
+LIMIT: Final = 400  # characters, the whole line
+_REPO: Final = 60
+_PATH: Final = 110
+_NAMES: Final = 100
+_NAME_COUNT: Final = 3
+
+# `getUserName`, `HTTPServer`, `utf8Text`: where a word of its own begins inside a word.
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
+
+
+def header(repo: str, path: str, names: Sequence[str]) -> str:
+    """The header of a chunk: repository and path, the path's words, the innermost three names, their words."""
+    inner = [_line(name) for name in names[-_NAME_COUNT:]]
+    place = f"{_line(repo)[:_REPO]} {_tail(_line(path), _PATH)}"
+    parts = [place, _words([_tail(path, _PATH)]), _tail(" ".join(inner), _NAMES), _words(inner)]
+    return " | ".join(part for part in parts if part)[:LIMIT].rstrip(" |")
+
+
+def _line(text: str) -> str:
+    """Without control characters and separators of lines, which would break the line or the terminal."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def _tail(text: str, length: int) -> str:
+    """The end of a text, which tells more than its beginning: the file, the innermost name."""
+    return text if len(text) <= length else "…" + text[1 - length :]
+
+
+def _words(texts: Iterable[str]) -> str:
+    words = (word for text in texts for word in _BETWEEN_WORDS.split(_CAMEL.sub(" ", text)))
+    return " ".join(word.lower() for word in words if word)

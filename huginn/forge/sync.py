@@ -1,0 +1,146 @@
+"""One repository, from what upstream says to what the index holds. Reads like a table of contents.
+
+Listing -> mirror -> diff -> read -> chunk -> plan -> write. The cursor is marked open before the first write and
+closed on the index's receipt; a run that is cut off in between is mended by the next, which then compares everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from huginn.checkpoints import Advance, Checkpoints, Cursor, Ledger
+from huginn.embed.port import Embedder
+from huginn.errors import HuginnError
+from huginn.forge.apply import Tally, apply, rehearse
+from huginn.forge.gather import Look, gather
+from huginn.forge.listing import Source
+from huginn.forge.mirror import Mirror
+from huginn.index.port import Index
+from huginn.report import CursorMove, SourceOutcome, SourceReport
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a refresh works with. `points`: how many points the index holds of each source, counted in this run."""
+
+    index: Index
+    embedder: Embedder
+    checkpoints: Checkpoints
+    ledger: Ledger
+    points: Mapping[str, int]
+
+
+class SourceGone(HuginnError):
+    """The remote has nothing where there was something: that is no deletion, somebody has to look."""
+
+
+def refresh(source: Source, mirror: Mirror, parts: Parts, *, dry_run: bool = False) -> SourceReport:
+    """Bring the index level with the repository. Raises `Unavailable`, `BranchGone`, `SourceGone`."""
+    began = time.monotonic()
+    cursor = parts.ledger.cursor(source.name)
+    tip = mirror.tip()
+    if tip is None:
+        return _no_commits(source, cursor, parts, began)
+    if _is_trusted(source, mirror, cursor, parts) and cursor.position == tip.commit:
+        return _unchanged(source, cursor, parts, began)
+    commit = mirror.fetch(tip)
+    compare_all = not _is_trusted(source, mirror, cursor, parts)
+    look = gather(mirror, source.name, parts.index, commit, cursor.position, compare_all=compare_all)
+    if dry_run:
+        tally = rehearse(source, mirror, look, parts.index)
+        return _report(source, cursor, look, tally, _expected(source, look, tally, parts.ledger), began)
+    intent = parts.checkpoints.begin(parts.index.id, "forge", source.name)
+    tally, receipt = apply(source, mirror, look, parts.index, parts.embedder)
+    advance = Advance(
+        position=commit,
+        fingerprint=_fingerprint(source, mirror),
+        seen=len(look.entries),
+        items=tally.items,
+        looked_at=None if look.whole else tally.looked_at,
+    )
+    ledger = parts.checkpoints.advance(intent, advance, receipt)
+    return _report(source, cursor, look, tally, ledger, began)
+
+
+def _fingerprint(source: Source, mirror: Mirror) -> str:
+    """Of all that decides what is stored, beside the commit: settings, and where a shallow history is cut off."""
+    return f"{source.fingerprint}{mirror.boundary()}"
+
+
+def _is_trusted(source: Source, mirror: Mirror, cursor: Cursor, parts: Parts) -> bool:
+    """Whether the cursor says truly what the index holds: closed, of these settings, and as many points."""
+    return (
+        not cursor.is_open
+        and cursor.fingerprint == _fingerprint(source, mirror)
+        and cursor.points == parts.points.get(source.name, 0)
+    )
+
+
+def _no_commits(source: Source, cursor: Cursor, parts: Parts, began: float) -> SourceReport:
+    if cursor.position is not None or parts.points.get(source.name, 0):
+        raise SourceGone(
+            f"{source.address.shown} holds no branch any more",
+            next_step="push it again, or take the repository out of the settings to have it forgotten",
+        )
+    return SourceReport(
+        source=source.name,
+        corpus="forge",
+        outcome=SourceOutcome.UNCHANGED,
+        reason="no commits yet",
+        seconds=time.monotonic() - began,
+    )
+
+
+def _unchanged(source: Source, cursor: Cursor, parts: Parts, began: float) -> SourceReport:
+    return SourceReport(
+        source=source.name,
+        corpus="forge",
+        outcome=SourceOutcome.UNCHANGED,
+        cursor=CursorMove(before=cursor.position, after=cursor.position),
+        seconds=time.monotonic() - began,
+        **_sums(source, cursor.seen, parts.ledger),
+    )
+
+
+def _report(source: Source, cursor: Cursor, look: Look, tally: Tally, ledger: Ledger, began: float) -> SourceReport:
+    return SourceReport(
+        source=source.name,
+        corpus="forge",
+        outcome=SourceOutcome.OK,
+        cursor=CursorMove(before=cursor.position, after=ledger.cursor(source.name).position),
+        rewritten=look.rewritten,
+        chunks=tally.chunks,
+        embedded=tally.embedded,
+        reused=tally.reused,
+        written=tally.written,
+        updated=tally.updated,
+        removed=tally.removed,
+        masked=dict(sorted(tally.masked.items())),
+        seconds=time.monotonic() - began,
+        **_sums(source, len(look.entries), ledger),
+    )
+
+
+def _sums(source: Source, seen: int, ledger: Ledger) -> dict[str, Any]:
+    """How many places there are of each kind: seen = stored + skipped + failed."""
+    skipped = ledger.reasons(source.name, "skipped")
+    failed = sum(ledger.reasons(source.name, "failed").values())
+    return {
+        "seen": seen,
+        "stored": seen - sum(skipped.values()) - failed,
+        "skipped": dict(sorted(skipped.items())),
+        "failed": failed,
+        "words_only": sum(ledger.reasons(source.name, "words_only").values()),
+    }
+
+
+def _expected(source: Source, look: Look, tally: Tally, ledger: Ledger) -> Ledger:
+    """For a rehearsal: the items that were found in a whole look, else those known from before."""
+    if not look.whole:
+        return ledger
+    counts = Counter[tuple[str, str]]((item.kind, item.reason) for item in tally.items.values())
+    return Ledger({source.name: ledger.cursor(source.name)}, {source.name: counts})

@@ -1,0 +1,124 @@
+"""Secrets that only the document around them gives away: text goes in, spans (start, end, kind) come out.
+
+The rules that live here: the values of a Kubernetes `Secret`, the logins of a docker config, options of well-known
+commands (`curl -u`, `mysql -p`, `sshpass -p`), and lines of a `.pgpass` file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from huginn.scrub_shapes import is_secret_literal, is_stand_in, looks_random
+from huginn.scrub_tokens import Span
+
+_KIND_SECRET = re.compile(r"(?:^|[{,\n])[ \t-]*[\"']?kind[\"']?[ \t]*:[ \t]*[\"']?Secret[\"']?[ \t]*(?=[,}#\r\n]|$)")
+_DOCUMENT_END = re.compile(r"^---", re.MULTILINE)
+_DATA_LINE = re.compile(r"(?P<indent>[ \t]*)(?:- )?[\"']?(?:data|stringData)[\"']?[ \t]*:[ \t]*(?:#.*)?$")
+_ENTRY = re.compile(r"(?P<indent>[ \t]*)[\"']?[\w.\-/]+[\"']?[ \t]*:[ \t]*(?P<value>[^\s#].*?)?[ \t]*$")
+_DATA_OBJECT = re.compile(r"[\"']?(?:data|stringData)[\"']?[ \t]*:\s*\{(?P<entries>[^{}]{0,100000})\}")
+_OBJECT_ENTRY = re.compile(
+    r"[\"']?[\w.\-/]+[\"']?\s*:\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"
+)
+
+# command, the options behind which its password stands
+_COMMANDS = (
+    (
+        ("mysql", "mariadb"),
+        re.compile(r"\b(?:mysql|mariadb)\w*\b[^\n|;&]{0,300}?[ ]-p(?P<value>[^\s\"'|;&]+|\"[^\"\n]+\"|'[^'\n]+')"),
+    ),
+    (("sshpass",), re.compile(r"\bsshpass[ ]+-p[ ]*(?P<value>[^\s\"'|;&]+|\"[^\"\n]+\"|'[^'\n]+')")),
+    (
+        ("login", "mongo", "ldap", "redis-cli"),
+        re.compile(
+            r"\b(?:(?:docker|podman|helm|az|oc|buildah|skopeo|nerdctl|registry)\b[^\n|;&]{0,40}\blogin|mongo\w*|ldap\w+|redis-cli)\b[^\n|;&]{0,300}?"
+            r"[ ]-[pwa][ ]*(?P<value>[^\s\"'|;&-][^\s\"'|;&]*|\"[^\"\n]+\"|'[^'\n]+')"
+        ),
+    ),
+    (
+        ("curl", "wget", "http"),
+        re.compile(
+            r"\b(?:curl|wget|https?)\b[^\n|;&]{0,600}?[ ](?:-u|--user|-a|--auth|-U|--proxy-user)[ =]?[\"']?[^\s:\"'@/]{1,100}:(?P<value>[^\s\"'|;&]+)"
+        ),
+    ),
+)
+_LOOSE_USER = re.compile(
+    r"(?:^|[ \t\"',\[])(?:-u|--user)[ =\"',]{1,5}[\w.@+-]{1,100}:(?P<value>[^\s\"'|;&]{6,})", re.MULTILINE
+)
+_PGPASS = re.compile(r"^(?:[\w.*-]+):(?:\d{2,5}|\*):[\w*.-]+:[\w*.-]+:(?P<value>[^\s:]{4,})[ \t]*$", re.MULTILINE)
+
+
+def find_in_documents(text: str, lowered: str) -> Iterator[Span]:
+    """The spans of `text` that are secrets by the document or the command in which they stand."""
+    if "Secret" in text and "kind" in text and "ata" in text:
+        for found in _KIND_SECRET.finditer(text):
+            yield from _manifest(text, found.start())
+    for literals, rule in _COMMANDS:
+        if any(literal in lowered for literal in literals) and " -" in text:
+            yield from _commands(text, rule)
+    if " -u" in text or "--user" in text:
+        yield from _commands(text, _LOOSE_USER)
+    if ":5432:" in text or ":*:" in text:
+        yield from _commands(text, _PGPASS)
+
+
+def _commands(text: str, rule: re.Pattern[str]) -> Iterator[Span]:
+    for found in rule.finditer(text):
+        start, end = found.span("value")
+        if text[start] in "\"'" and text[end - 1] == text[start]:
+            start, end = start + 1, end - 1
+        if is_secret_literal(text[start:end], least=4):
+            yield start, end, "password"
+
+
+def _manifest(text: str, position: int) -> Iterator[Span]:
+    """All values of one Kubernetes Secret: the YAML document, or the JSON object, around `position`."""
+    first = max((m.end() for m in _DOCUMENT_END.finditer(text, 0, position)), default=0)
+    following = _DOCUMENT_END.search(text, position)
+    last = following.start() if following else len(text)
+    for entries in _DATA_OBJECT.finditer(text, first, last):
+        for entry in _OBJECT_ENTRY.finditer(text, entries.start("entries"), entries.end("entries")):
+            if _is_filled(entry["value"]):
+                yield entry.start("value"), entry.end("value"), "kubernetes secret"
+    yield from _data_lines(text, first, last)
+
+
+def _data_lines(text: str, first: int, last: int) -> Iterator[Span]:
+    depth: int | None = None  # the indentation of `data:`, while inside it
+    block: int | None = None  # the indentation of an entry whose value stands in the lines below
+    start = first
+    while start < last:
+        end = text.find("\n", start, last)
+        end = last if end < 0 else end
+        line = text[start:end].rstrip("\r")
+        indent = len(line) - len(line.lstrip(" \t"))
+        if not line.strip():
+            pass
+        elif depth is not None and indent > depth and not line.lstrip().startswith("#"):
+            if block is not None and indent > block:
+                yield start + indent, start + len(line.rstrip()), "kubernetes secret"
+            elif entry := _ENTRY.fullmatch(line):
+                value = entry["value"] or ""
+                block = indent if not value or re.fullmatch(r"[>|][+-]?\d?", value) else None
+                if block is None and _is_filled(value.strip("\"'")):
+                    yield _inner(start + entry.start("value"), value)
+        else:
+            found = _DATA_LINE.fullmatch(line)
+            depth, block = (len(found["indent"]) if found else None), None
+        start = end + 1
+
+
+def _inner(start: int, value: str) -> Span:
+    """The span of a value without its quotes."""
+    if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
+        return start + 1, start + len(value) - 1, "kubernetes secret"
+    return start, start + len(value), "kubernetes secret"
+
+
+def _is_filled(value: str) -> bool:
+    """Whether a place in a Secret holds a value at all, not a template, an example or a mask."""
+    return (
+        len(value) >= 2
+        and (looks_random(value) or not is_stand_in(value))
+        and not value.startswith(("{", "[", "*", "&", "!"))
+    )
