@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from huginn.errors import Busy, HuginnError, Unavailable
 
 if TYPE_CHECKING:
+    from huginn.forge.listing import RefusedSource, Source
     from huginn.settings import Settings
 
 
@@ -93,15 +95,16 @@ def _nearest_folder(path: Path) -> Path:
 
 def embedder(settings: Settings) -> Finding:
     """Whether the model loads and gives a usable vector."""
+    from huginn import scrub
     from huginn.embed import Culprit, embed_all, open_embedder
     from huginn.embed.checked import PROBE
-    from huginn.scrub import scrub
 
     def look() -> tuple[Outcome, str]:
+        scrub.prepare(settings.state / "cache")
         model = open_embedder(settings.embedder)
-        [answer] = embed_all(model, [scrub(PROBE).clean])
+        [answer] = embed_all(model, [scrub.scrub(PROBE).clean])
         if isinstance(answer, Culprit):
-            raise Unavailable("embedder", f"it refuses a harmless text: {answer.reason}")
+            raise Unavailable("embedder", f"it refuses a harmless text ({answer.reason})")
         identity = model.identity
         return "well", f"{identity.model}, {identity.dimensions} dimensions, digest {identity.digest[:12]}"
 
@@ -110,16 +113,58 @@ def embedder(settings: Settings) -> Finding:
 
 def index(settings: Settings) -> Finding:
     """Whether there is an index, whether it fits the model and the rules, and whether it opens."""
+    from huginn.embed import open_embedder
     from huginn.index import folder
+    from huginn.index.opening import open_for_search
+    from huginn.index.port import Place
+    from huginn.rules import current_label
 
     def look() -> tuple[Outcome, str]:
         if folder.current(settings.state) is None:
             return "note", "there is none yet; 'huginn refresh' makes it"
-        return "well", "opens"
+        label = current_label(settings, open_embedder(settings.embedder).identity)
+        with closing(open_for_search(settings, label, wait=0.0)) as opened:
+            return "well", f"{opened.count(Place())} points, made by this model and these rules"
 
     return finding("index", str(folder.root(settings.state)), look)
 
 
+def repositories(settings: Settings) -> list[Finding]:
+    """For each repository whether it is refused, and where its remote says that it is."""
+    from huginn.cli.side_by_side import side_by_side
+    from huginn.forge.listing import list_sources
+
+    listed = {source.name: source for source in list_sources(settings)}
+    return side_by_side(lambda name: _repository(settings, listed[name]), list(listed))
+
+
+def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
+    from huginn.forge.folder import mirror_folder
+    from huginn.forge.listing import RefusedSource
+    from huginn.forge.mirror import Mirror
+
+    if isinstance(source, RefusedSource):
+        return Finding(check="repository", subject=source.name, outcome="wrong", detail=source.reason)
+
+    def look() -> tuple[Outcome, str]:
+        folder = mirror_folder(settings.mirrors, source.name, source.address)
+        asked = Mirror(
+            folder,
+            source.address,
+            branch=source.branch,
+            token=source.token,
+            username=source.username,
+            timeout=settings.forge.timeout_seconds,
+        )
+        with closing(asked):
+            tip = asked.tip()
+        if tip is None:
+            return "note", "answers, and has no commits yet"
+        return "well", f"answers, {tip.branch or 'HEAD'} is at {tip.commit[:7]}"
+
+    return finding("repository", source.name, look)
+
+
 def examine(settings: Settings) -> list[Finding]:
     """Every check but the one of the settings, in the order in which things need each other."""
-    return [disk(settings), lock(settings), embedder(settings), index(settings)]
+    return [disk(settings), lock(settings), embedder(settings), index(settings), *repositories(settings)]

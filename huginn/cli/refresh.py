@@ -18,13 +18,11 @@ from huginn.cli import failures, terminal
 from huginn.cli.exits import ExitCode, code_of, manual
 from huginn.cli.options import config_option, json_option, load_settings, require_corpus
 from huginn.cli.side_by_side import side_by_side
-from huginn.errors import Busy, HuginnError, Refused, Unavailable
+from huginn.errors import Busy, HuginnError, Refused
 
 if TYPE_CHECKING:
     from huginn.report import RunReport, SourceOutcome, SourceReport
     from huginn.run import Run
-
-FLOW = "forge_refresh"
 
 
 @click.command(
@@ -62,7 +60,7 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
     """
     try:
         require_corpus(corpus)
-        report, parts_away = _run(only, dry_run=dry_run, quiet=as_json)
+        report = _run(only, dry_run=dry_run, quiet=as_json)
     except (HuginnError, OSError) as raised:
         if not as_json:
             raise
@@ -73,33 +71,23 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
         terminal.write_document(report)
     else:
         show(report)
-    return _exit_code(report, parts_away)
+    return _exit_code(report)
 
 
-def _run(only: Sequence[str], *, dry_run: bool, quiet: bool) -> tuple[RunReport, bool]:
-    """The report of a run, and whether a part of Huginn itself (not a remote) failed a source in it."""
+def _run(only: Sequence[str], *, dry_run: bool, quiet: bool) -> RunReport:
     settings = load_settings()
     from huginn.run import open_run
 
-    with open_run(settings, flow=FLOW, only=only, dry_run=dry_run) as run:
-        outcomes = _refresh_all(run, quiet=quiet)
-        parts_away = any(isinstance(error, Unavailable) and error.part != "upstream" for _, error in outcomes)
-        return run.finish([report for report, _ in outcomes]), parts_away
+    with open_run(settings, only=only, dry_run=dry_run) as run, _progress(len(run.sources), quiet=quiet) as done:
+        reports = side_by_side(lambda source: _refresh_one(run, source), run.sources, done)
+        return run.finish(reports)
 
 
-Outcome = tuple["SourceReport", HuginnError | None]
-
-
-def _refresh_all(run: Run, *, quiet: bool) -> list[Outcome]:
-    with _progress(len(run.sources), quiet=quiet) as done:
-        return side_by_side(lambda source: _refresh_one(run, source), run.sources, done)
-
-
-def _refresh_one(run: Run, source: str) -> Outcome:
+def _refresh_one(run: Run, source: str) -> SourceReport:
     try:
-        return run.refresh(source), None
+        return run.refresh(source)
     except HuginnError as error:
-        return run.failed(source, error), error
+        return run.failed(source, error)
 
 
 @contextmanager
@@ -181,6 +169,7 @@ def _by_order(outcome: tuple[SourceOutcome, int]) -> int:
 def _report_of_none(error: HuginnError, *, dry_run: bool) -> RunReport:
     """The document of a run that could not begin, or not be finished."""
     from huginn.report import RunOutcome, RunReport, now
+    from huginn.run import FLOW
 
     outcome = RunOutcome.FAILED
     if isinstance(error, Busy):
@@ -193,11 +182,11 @@ def _report_of_none(error: HuginnError, *, dry_run: bool) -> RunReport:
     )
 
 
-def _exit_code(report: RunReport, parts_away: bool) -> ExitCode:
+def _exit_code(report: RunReport) -> ExitCode:
     codes = {
         "ok": ExitCode.WELL,
         "partial": ExitCode.SOME_FAILED,
-        "failed": ExitCode.AWAY if parts_away else ExitCode.SOME_FAILED,
+        "failed": ExitCode.AWAY if report.unavailable else ExitCode.SOME_FAILED,
         "refused": ExitCode.REFUSED,
         "busy": ExitCode.BUSY,
     }

@@ -33,6 +33,9 @@ def side_by_side(
             done(names[futures.index(future)])
         return [future.result() for future in futures]
     except KeyboardInterrupt:
+        from huginn.forge.process import end_all
+
+        end_all()
         terminal.write("\nhuginn: stopped\n", sys.stderr)
         os._exit(ExitCode.INTERRUPTED)
     finally:
