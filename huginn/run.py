@@ -54,9 +54,7 @@ class Run:
         """
         source = self._listed[name]
         if isinstance(source, RefusedSource):
-            return SourceReport(
-                source=name, corpus="forge", outcome=SourceOutcome.REFUSED, reason=source.reason
-            )
+            return SourceReport(source=name, corpus="forge", outcome=SourceOutcome.REFUSED, reason=source.reason)
         try:
             with _mirror(self._settings, source) as mirror:
                 return refresh(source, mirror, self._parts, dry_run=self.dry_run)

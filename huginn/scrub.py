@@ -98,6 +98,11 @@ def scrub(text: str) -> Scrubbed:
     return Scrubbed(Clean(text, _MAKER), MappingProxyType(dict(sorted(masked.items()))))
 
 
+def join(*lines: Clean) -> Clean:
+    """Clean texts below one another."""
+    return Clean("\n".join(lines), _MAKER)
+
+
 def holds_secret(text: str) -> bool:
     """Whether `text`, a path say, holds a secret."""
     return bool(_find(text))

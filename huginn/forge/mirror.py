@@ -116,6 +116,10 @@ class Mirror:
         """Return the paths whose tree entries differ: mode, blob or presence."""
         return self._reading((old, new), lambda: tree.changed_paths(self._inside, old, new))
 
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Tell whether `old` is `new` or one of its ancestors: if not, history was rewritten."""
+        return self._succeeds("merge-base", "--is-ancestor", _checked(old), _checked(new))
+
     def on_first_parent_line(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its first parents."""
         return self._reading((new,), lambda: tree.is_on_first_parent_line(self._inside, _checked(old), new))

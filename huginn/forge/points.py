@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from huginn.forge.chunk import Chunk, chunks
 from huginn.forge.header import header
-from huginn.forge.language import language_of
+from huginn.forge.language import language as language_of
 from huginn.forge.plan import WantedPoint
 from huginn.forge.read import decode
 from huginn.forge.skip import SkipReason
@@ -39,7 +39,7 @@ def points_of(repository: str, path: str, blob: str, change: Change, content: by
     if not pieces:
         return FilePoints(skip=SkipReason.EMPTY)
     digests = [digest(piece.text) for piece in pieces]
-    language = language_of(path)
+    language = language_of(path).name
     points = []
     for piece, text_digest, point_id in zip(pieces, digests, forge_ids(repository, path, digests), strict=True):
         embedded = _embedded(repository, path, piece)

@@ -1,0 +1,72 @@
+"""From scores to one order: the mix of both sides for one text, and the fusion of several texts' lists. Pure.
+
+Here live the weights and k, and nowhere else. They were measured (MRR@10): for forge w = 2, .506 against .469 for words
+alone and .487 for rank fusion of the sides; for chat w = 0.5, .499 against .488 and .372.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from huginn.report import Corpus
+
+DEPTH = 50
+K = 60
+WEIGHTS: Mapping[Corpus, float] = {"forge": 2.0, "chat": 0.5}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point for one text: the score it is ranked by, and those of both sides."""
+
+    id: str
+    score: float
+    bm25: float | None = None
+    cosine: float | None = None
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A point in the end: its fused score, and for each list that holds it (by number) its rank from 1."""
+
+    id: str
+    score: float
+    ranks: Mapping[int, int]
+
+
+def mix(ids: Iterable[str], bm25: Mapping[str, float], cosine: Mapping[str, float], weight: float) -> list[Candidate]:
+    """The candidates of one text by `(bm25 / best bm25 + w * cosine) / (1 + w)`, best first, ties by id.
+
+    Without a word in common the first term is 0, without a vector the second.
+    """
+    best = max(bm25.values(), default=0.0)
+    candidates = []
+    for point_id in set(ids):
+        of_words = bm25.get(point_id, 0.0) / best if best > 0 else 0.0
+        score = (of_words + weight * cosine.get(point_id, 0.0)) / (1 + weight)
+        candidates.append(Candidate(point_id, score, bm25.get(point_id), cosine.get(point_id)))
+    return ranked(candidates)
+
+
+def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Best first, equal scores by id."""
+    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.id))
+
+
+def fuse(lists: Sequence[Sequence[str]], k: int = K) -> list[Fused]:
+    """Reciprocal rank fusion (Cormack, Clarke, Buettcher 2009): score = sum over the lists of 1 / (k + rank).
+
+    Ranks count from 1; a point that stands twice in a list counts at its better rank. Equal scores are ordered by the
+    best single rank, then by id.
+    """
+    ranks: dict[str, dict[int, int]] = {}
+    for number, ids in enumerate(lists):
+        for rank, point_id in enumerate(ids, start=1):
+            ranks.setdefault(point_id, {}).setdefault(number, rank)
+    fused = [
+        # Summed in the order of ranks, so that equal ranks give equal sums whatever list they come from.
+        Fused(point_id, sum(1 / (k + rank) for rank in sorted(of_lists.values())), of_lists)
+        for point_id, of_lists in ranks.items()
+    ]
+    return sorted(fused, key=lambda hit: (-hit.score, min(hit.ranks.values()), hit.id))

@@ -1,0 +1,81 @@
+"""How everything stands: from the checkpoint store and the label on disk alone.
+
+Nothing is fetched, embedded or opened for it, so that it answers at once, also while a refresh is at work.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from huginn.checkpoints import Checkpoints, ItemKind, Ledger, SourceState
+from huginn.embed import open_embedder
+from huginn.errors import Unavailable
+from huginn.forge.listing import RefusedSource, list_sources
+from huginn.index import folder
+from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport, now
+from huginn.settings import Settings
+
+_KINDS: tuple[ItemKind, ...] = ("skipped", "failed", "words_only")
+
+
+def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusReport:
+    """Every source of the settings; `stale` are those without a success in the last `max_age`.
+
+    Raises `Refused` or `Unavailable` when the checkpoint store cannot be read.
+    """
+    collection = folder.current(settings.state)
+    checkpoints = Checkpoints(settings.state)
+    ledger, states, items = Ledger({}), dict[str, SourceState](), dict[ItemKind, dict[str, list[ItemStatus]]]()
+    if checkpoints.store.exists():
+        states = checkpoints.states("forge")
+        if collection is not None:
+            ledger = checkpoints.ledger(collection.id, "forge")
+            items = {kind: checkpoints.items(collection.id, "forge", kind) for kind in _KINDS}
+    moment = now()
+    sources = []
+    for source in list_sources(settings):
+        state = states.get(source.name, SourceState())
+        refusal = source.reason if isinstance(source, RefusedSource) else None
+        sources.append(_source(source.name, state, refusal, ledger, items, moment, max_age))
+    points = sum(cursor.points or 0 for cursor in ledger.cursors.values()) if collection else None
+    return StatusReport(
+        sources=sources,
+        index=IndexStatus(label=collection.label.model_dump() if collection else None, points=points),
+        embedder=_embedder(settings),
+    )
+
+
+def _source(
+    name: str,
+    state: SourceState,
+    refusal: str | None,
+    ledger: Ledger,
+    items: dict[ItemKind, dict[str, list[ItemStatus]]],
+    moment: datetime,
+    max_age: timedelta | None,
+) -> SourceStatus:
+    age = moment - state.last_success if state.last_success else None
+    cursor = ledger.cursor(name)
+    of_kind = {kind: items.get(kind, {}).get(name, []) for kind in _KINDS}
+    return SourceStatus(
+        source=name,
+        corpus="forge",
+        cursor=cursor.position,
+        points=cursor.points,
+        last_success=state.last_success,
+        age_s=round(age.total_seconds(), 1) if age else None,
+        stale=max_age is not None and (age is None or age > max_age),
+        failing_since=state.failing_since,
+        reason=refusal or state.reason,
+        skipped=of_kind["skipped"],
+        failed=of_kind["failed"],
+        words_only=of_kind["words_only"],
+    )
+
+
+def _embedder(settings: Settings) -> EmbedderStatus | None:
+    try:
+        identity = open_embedder(settings.embedder).identity
+    except Unavailable:
+        return None  # `doctor` says why
+    return EmbedderStatus(model=identity.model, digest=identity.digest, dimensions=identity.dimensions)
