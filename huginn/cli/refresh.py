@@ -111,17 +111,17 @@ def show(report: RunReport) -> None:
     from rich.text import Text
 
     console = terminal.console(sys.stdout)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("source", overflow="fold")
-    table.add_column("outcome")
-    for heading in ("paths", "skipped", "written", "updated", "removed", "embedded", "seconds"):
+    table.add_column("outcome", no_wrap=True)
+    for heading in ("paths", "skipped", "written", "removed", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for source in report.sources:
-        counts = (source.seen, sum(source.skipped.values()), source.written, source.updated, source.removed)
+        counts = (source.seen, sum(source.skipped.values()), source.written, source.removed)
         table.add_row(
             Text(terminal.harmless_line(source.source)),
             Text(source.outcome, "" if source.is_well else "red"),
-            *(str(count) for count in (*counts, source.embedded)),
+            *(str(count) for count in counts),
             f"{source.seconds:.1f}",
         )
     if report.sources:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from huginn.search import Citation, Hit, Rank, SearchResult
 
-MODES = ("hybrid", "meaning", "words")
+MODES = ("hybrid", "meaning", "words")  # as in `huginn.search.Mode`, which help must not import
 _BAR = "│ "
 
 
@@ -79,12 +79,12 @@ def search(
     from huginn.search import Query
     from huginn.search import search as ask
 
-    query = Query.checked(
-        texts=list(texts),
+    query = Query(
+        texts=texts,
         mode=mode,
-        corpora=list(corpora) or None,
-        repos=list(repos),
-        paths=list(paths),
+        corpora=corpora or None,
+        repos=repos or None,
+        paths=paths or None,
         top_k=top_k,
         fold=not no_fold,
     )
@@ -131,6 +131,8 @@ def _lines(hit: Hit, console: Console, *, with_text_number: bool) -> Iterator[Te
     for place in hit.places:
         if place != hit.citation:
             yield Text("also ", "dim") + _cited(place, console, style="cyan")
+    if hit.copies > len(hit.places):
+        yield Text(f"and {hit.copies - len(hit.places)} more", "dim")
 
 
 def _cited(citation: Citation, console: Console, *, style: str) -> Text:

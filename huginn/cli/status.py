@@ -51,7 +51,7 @@ def status(max_age: timedelta | None, verbose: bool, as_json: bool) -> ExitCode:
     settings = load_settings()
     from huginn.status import status as look
 
-    report = look(settings, max_age)
+    report = look(settings, max_age=max_age)
     if as_json:
         terminal.write_document(report)
     else:
@@ -65,7 +65,7 @@ def show(report: StatusReport, *, verbose: bool) -> None:
     from rich.text import Text
 
     console = terminal.console(sys.stdout)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("source", overflow="fold")
     table.add_column("state", no_wrap=True)
     table.add_column("cursor", no_wrap=True)
