@@ -106,7 +106,8 @@ def embedder(settings: Settings) -> Finding:
         if isinstance(answer, Culprit):
             raise Unavailable("embedder", f"it refuses a harmless text ({answer.reason})")
         identity = model.identity
-        return "well", f"{identity.model}, {identity.dimensions} dimensions, digest {identity.digest[:12]}"
+        digest = identity.digest.removeprefix("sha256:")[:12]
+        return "well", f"{identity.model}, {identity.dimensions} dimensions, digest {digest}"
 
     return finding("embedder", settings.embedder.kind, look)
 

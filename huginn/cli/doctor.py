@@ -88,7 +88,7 @@ def show(report: DoctorReport) -> None:
             console.print(line, soft_wrap=True)
     counts = Counter(finding.outcome for finding in report.checks)
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _COLOURS if counts[outcome])
-    console.print(Text(f"{len(report.checks)} checks: {told}", "bold"), soft_wrap=True)
+    console.print(Text(f"{terminal.counted(len(report.checks), 'check')}: {told}", "bold"), soft_wrap=True)
 
 
 def _lines(finding: Finding) -> list[Text]:

@@ -138,9 +138,10 @@ def _remarks(report: RunReport) -> Iterator[str]:
         if source.rewritten:
             remarks.append("its history was rewritten upstream")
         if source.failed:
-            remarks.append(f"{source.failed} paths failed, see 'huginn status -v'")
+            remarks.append(f"{terminal.counted(source.failed, 'path')} failed, see 'huginn status -v'")
         if source.words_only:
-            remarks.append(f"{source.words_only} paths are found by their words alone, see 'huginn status -v'")
+            paths = terminal.counted(source.words_only, "path")
+            remarks.append(f"{paths} found by words alone, see 'huginn status -v'")
         if source.masked:
             kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(source.masked.items()))
             remarks.append(f"masked secrets: {kinds}")
@@ -152,14 +153,15 @@ def _remarks(report: RunReport) -> Iterator[str]:
 
 def counts_of(report: RunReport) -> str:
     """The last line: how many sources came to which outcome, and what was written."""
-    number = len(report.sources)
     outcomes = Counter(source.outcome for source in report.sources)
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items(), key=_by_order))
     written = sum(source.written for source in report.sources)
     removed = sum(source.removed for source in report.sources)
-    words = ("chunks to write", "to remove") if report.dry_run else ("chunks written", "removed")
-    sources = f"{number} source{'' if number == 1 else 's'}{f': {told}' if told else ''}"
-    return f"{'dry run: ' if report.dry_run else ''}{sources}; {written} {words[0]}, {removed} {words[1]}"
+    sources = terminal.counted(len(report.sources), "source") + (f": {told}" if told else "")
+    chunks = terminal.counted(written, "chunk")
+    if report.dry_run:
+        return f"dry run: {sources}; {chunks} to write, {removed} to remove"
+    return f"{sources}; {chunks} written, {removed} removed"
 
 
 def _by_order(outcome: tuple[SourceOutcome, int]) -> int:

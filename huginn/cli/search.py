@@ -116,7 +116,8 @@ def show(result: SearchResult) -> None:
         for line in _lines(hit, console, with_text_number=number > 1):
             console.print(line, soft_wrap=True)
         console.print()
-    counts = f"{_count(len(result.hits), 'hit')} for {_count(number, 'text')} in {result.took_ms:.0f} ms"
+    hits, texts = terminal.counted(len(result.hits), "hit"), terminal.counted(number, "text")
+    counts = f"{hits} for {texts} in {result.took_ms:.0f} ms"
     console.print(Text(counts, style="dim"), soft_wrap=True)
 
 
@@ -160,7 +161,3 @@ def _pieces(line: str, console: Console) -> list[str]:
     from rich.cells import chop_cells
 
     return chop_cells(line.expandtabs(4), max(console.width - len(_BAR), 10)) or [""]
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

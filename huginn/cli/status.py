@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command(
     short_help="Tell how each source stands, and since when.",
-    epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, ExitCode.STALE),
+    epilog=manual(ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.STALE),
 )
 @click.option(
     "--max-age",
@@ -90,8 +90,8 @@ def show(report: StatusReport, *, verbose: bool) -> None:
 
 
 def state_of(source: SourceStatus) -> str:
-    """One word for a source: `failing` before `stale`, since it says why."""
-    if source.failing_since is not None:
+    """One word for a source: `failing` (or refused) before `stale`, since it says why."""
+    if source.failing_since is not None or source.reason is not None:
         return "failing"
     if source.stale:
         return "stale"
@@ -102,12 +102,11 @@ def counts_of(report: StatusReport) -> str:
     """The last line: how many sources are in which state, and what the index holds."""
     states = Counter(state_of(source) for source in report.sources)
     told = ", ".join(f"{states[state]} {state}" for state in ("well", "new", "stale", "failing") if states[state])
-    number = len(report.sources)
     skipped = sum(len(source.skipped) for source in report.sources)
     failed = sum(len(source.failed) for source in report.sources)
-    points = "no index yet" if report.index.points is None else f"{report.index.points} points"
-    sources = f"{number} source{'' if number == 1 else 's'}{f': {told}' if told else ''}"
-    return f"{sources}; {points}; {skipped} paths skipped, {failed} failed"
+    points = "no index yet" if report.index.points is None else terminal.counted(report.index.points, "point")
+    sources = terminal.counted(len(report.sources), "source") + (f": {told}" if told else "")
+    return f"{sources}; {points}; {terminal.counted(skipped, 'path')} skipped, {failed} failed"
 
 
 def _remarks(report: StatusReport, *, verbose: bool) -> Iterator[str]:

@@ -77,6 +77,11 @@ def is_safe_link(url: str) -> bool:
     return re.fullmatch(r"https?://[!-~]+", url) is not None
 
 
+def counted(number: int, word: str) -> str:
+    """`1 hit`, `2 hits`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def write_document(document: BaseModel | dict[str, Any]) -> None:
     """Print one JSON document on standard output, in ASCII, so that it is harmless for a terminal too."""
     values = document if isinstance(document, dict) else document.model_dump(mode="json")

@@ -163,7 +163,7 @@ def test_help_comes_at_once_and_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    for arguments in (["--help"], ["search", "x", "--config", "nowhere", "--json"]):
+    for arguments in (["--help"], ["search", "x", "--config", "nowhere", "--json"], ["doctor", "--config", "nowhere"]):
         read_end, write_end = os.pipe()
         os.close(read_end)
         ended = subprocess.run([*PROGRAM, *arguments], check=False, stdout=write_end, stderr=subprocess.PIPE, text=True)

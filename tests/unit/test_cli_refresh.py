@@ -101,7 +101,7 @@ def test_rewritten_history_masks_and_failed_paths_are_told(huginn: CommandLine, 
     out = huginn("refresh").out
     assert "heron: its history was rewritten upstream\n" in out
     assert "heron: 2 paths failed, see 'huginn status -v'\n" in out
-    assert "heron: 1 paths are found by their words alone" in out
+    assert "heron: 1 path found by words alone" in out
     assert "heron: masked secrets: github token 3\n" in out
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from huginn.cli.exits import ExitCode
-from huginn.errors import Busy
 from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport
 from tests.support import fake_search
 from tests.support.command_line import CommandLine
@@ -86,9 +85,11 @@ def test_without_a_maximal_age_nothing_is_asked_about_it(huginn: CommandLine, pr
     assert prepared.asked == [None]
 
 
-def test_an_index_in_use_is_busy(huginn: CommandLine, prepared: Prepared) -> None:
-    prepared.error = Busy("another process holds the embedded index")
-    assert huginn("status").code == ExitCode.BUSY
+def test_a_source_that_is_refused_is_failing(huginn: CommandLine, prepared: Prepared) -> None:
+    prepared.report = report(source("evil", reason="forge.repos[0].url: is no address"))
+    out = huginn("status").out
+    assert "evil: forge.repos[0].url: is no address\n" in out
+    assert out.splitlines()[-1].startswith("1 source: 1 failing; ")
 
 
 def test_names_paths_and_reasons_cannot_command_the_terminal(huginn: CommandLine, prepared: Prepared) -> None:
