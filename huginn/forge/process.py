@@ -11,11 +11,14 @@ exceptions.
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 _KEPT_COMPLAINT_BYTES = 8_192
 _TIME_TO_CLEAN_UP = 2.0
@@ -61,8 +64,13 @@ class Process:
         seconds: float,
         asked: bool = False,
         held: Sequence[int] = (),
+        memory: int | None = None,
     ) -> None:
-        """Start git. `asked`: requests are written to it later. `held`: descriptors it and its children keep open."""
+        """Start git.
+
+        `asked`: requests are written to it later. `held`: descriptors that it and its children keep open. `memory`:
+        bytes that it may take (where the system can limit a process that runs).
+        """
         self._seconds = seconds
         self.allow_more_time()
         self._popen = subprocess.Popen(
@@ -78,6 +86,10 @@ class Process:
         )
         assert self._popen.stdout is not None
         assert self._popen.stderr is not None
+        if memory is not None and sys.platform == "linux":
+            # It may have ended already, or a stricter limit may hold.
+            with suppress(ProcessLookupError, PermissionError):
+                resource.prlimit(self._popen.pid, resource.RLIMIT_DATA, (memory, memory))
         self._output = self._popen.stdout.fileno()
         self._complaints = self._popen.stderr.fileno()
         self._complaint = b""
