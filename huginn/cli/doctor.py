@@ -96,7 +96,7 @@ def _lines(finding: Finding) -> list[Text]:
 
     first, *more = finding.detail.split("\n")
     subject = terminal.harmless_line(f"{finding.check:<10}  {finding.subject}: {first}")
-    lines = [Text(f"{finding.outcome:<5}  ", _COLOURS[finding.outcome]) + Text(subject)]
+    lines = [Text.assemble((f"{finding.outcome:<5}  ", _COLOURS[finding.outcome]), subject)]
     lines += [Text(f"         {terminal.harmless_line(line.strip())}") for line in more]
     if finding.next_step:
         lines.append(Text(f"       next: {terminal.harmless_line(finding.next_step)}"))

@@ -124,14 +124,14 @@ def show(result: SearchResult) -> None:
 def _lines(hit: Hit, console: Console, *, with_text_number: bool) -> Iterator[Text]:
     from rich.text import Text
 
-    yield _cited(hit.citation, console, style="bold cyan") + Text(f"  {hit.citation.time:%Y-%m-%d}")
+    yield Text.assemble(_cited(hit.citation, console, style="bold cyan"), f"  {hit.citation.time:%Y-%m-%d}")
     yield Text("; ".join([f"score {hit.score:.4f}", *(_ranked(rank, with_text_number) for rank in hit.ranks)]), "dim")
     for line in terminal.harmless(hit.text).rstrip("\n").split("\n"):
         for piece in _pieces(line, console):
-            yield Text(_BAR, "dim").append(piece, "none")
+            yield Text.assemble((_BAR, "dim"), piece)
     for place in hit.places:
         if place != hit.citation:
-            yield Text("also ", "dim") + _cited(place, console, style="cyan")
+            yield Text.assemble(("also ", "dim"), _cited(place, console, style="cyan"))
     if hit.copies > len(hit.places):
         yield Text(f"and {hit.copies - len(hit.places)} more", "dim")
 

@@ -186,6 +186,8 @@ def test_a_terminal_gets_colour_and_a_link_to_the_lines(huginn: CommandLine, pre
     shown = huginn.on_terminal("search", "herons")
     assert f";{url}\x1b\\" in shown
     assert "\x1b[1;36m" in shown
+    assert "\x1b[2m│ \x1b[0mHerons nest in reeds.\n" in shown
+    assert "\x1b]8;;\x1b\\  2026-03-04\n" in shown
 
 
 def test_with_no_color_there_is_none(huginn: CommandLine, prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
