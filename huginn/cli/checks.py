@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from huginn.cli.terminal import counted
 from huginn.errors import Busy, HuginnError, Unavailable
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from huginn.settings import Settings
 
 
-Check = Literal["settings", "disk", "lock", "embedder", "index", "repository"]
+Check = Literal["settings", "disk", "lock", "embedder", "index", "checkpoints", "repository"]
 Outcome = Literal["well", "note", "wrong", "away"]
 Look = Callable[[], tuple[Outcome, str]]
 
@@ -125,9 +126,23 @@ def index(settings: Settings) -> Finding:
             return "note", "there is none yet; 'huginn refresh' makes it"
         label = current_label(settings, open_embedder(settings.embedder).identity)
         with closing(open_for_search(settings, label, wait=0.0)) as opened:
-            return "well", f"{opened.count(Place())} points, made by this model and these rules"
+            return "well", f"{counted(opened.count(Place()), 'point')}, made by this model and these rules"
 
     return finding("index", str(folder.root(settings.state)), look)
+
+
+def checkpoints(settings: Settings) -> Finding:
+    """Whether the store of cursors can be read; without one the next refresh compares everything once."""
+    from huginn.checkpoints import Checkpoints
+
+    store = Checkpoints(settings.state)
+
+    def look() -> tuple[Outcome, str]:
+        if not store.store.exists():
+            return "note", "there is none yet; 'huginn refresh' makes it"
+        return "well", f"knows {counted(len(store.states('forge')), 'source')}"
+
+    return finding("checkpoints", str(store.store.path), look)
 
 
 def repositories(settings: Settings) -> list[Finding]:
@@ -168,4 +183,5 @@ def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
 
 def examine(settings: Settings) -> list[Finding]:
     """Every check but the one of the settings, in the order in which things need each other."""
-    return [disk(settings), lock(settings), embedder(settings), index(settings), *repositories(settings)]
+    parts = (disk, lock, embedder, index, checkpoints)
+    return [*(part(settings) for part in parts), *repositories(settings)]

@@ -50,9 +50,10 @@ def doctor(as_json: bool) -> ExitCode:
       lock         whether another writer is at work
       embedder     whether the model loads and embeds a probe
       index        whether there is one, and whether it fits model and rules
+      checkpoints  whether the store of cursors can be read
       repository   for each: address, branch, and whether the remote answers
 
-    Remotes are asked, but nothing is fetched and nothing is written.
+    Remotes are asked, but nothing is fetched, and index and cursors are not touched.
 
     \b
     Examples:
@@ -95,7 +96,7 @@ def _lines(finding: Finding) -> list[Text]:
     from rich.text import Text
 
     first, *more = finding.detail.split("\n")
-    subject = terminal.harmless_line(f"{finding.check:<10}  {finding.subject}: {first}")
+    subject = terminal.harmless_line(f"{finding.check:<11}  {finding.subject}: {first}")
     lines = [Text.assemble((f"{finding.outcome:<5}  ", _COLOURS[finding.outcome]), subject)]
     lines += [Text(f"         {terminal.harmless_line(line.strip())}") for line in more]
     if finding.next_step:

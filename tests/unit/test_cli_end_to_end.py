@@ -84,7 +84,7 @@ def test_a_bad_source_costs_only_itself(birds: CommandLine) -> None:
     assert ended.code == ExitCode.SOME_FAILED
     assert outcomes(ended.document, "repository") == ["well", "wrong", "wrong"]
     ended = birds("doctor")
-    assert "\nwrong  repository  evil: forge.repos[1].url: " in ended.out
+    assert "\nwrong  repository   evil: forge.repos[1].url: " in ended.out
     assert ended.out.splitlines()[-1].endswith("2 wrong")
     ended = birds("refresh", "--only", "nobody")
     assert ended.code == ExitCode.REFUSED
@@ -125,12 +125,24 @@ def test_an_index_of_another_model_is_refused_with_what_to_do(birds: CommandLine
     assert f"next: delete the folder {path.parent}" in ended.out
 
 
+def test_a_broken_checkpoint_store_is_refused_with_what_to_do(birds: CommandLine) -> None:
+    (birds.folder / ".huginn").mkdir()
+    (birds.folder / ".huginn" / "checkpoints.duckdb").write_bytes(b"no database" * 1000)
+    for arguments in (("refresh",), ("status",)):
+        ended = birds(*arguments)
+        assert ended.code in (ExitCode.REFUSED, ExitCode.AWAY)
+        assert "\n  next: " in ended.err
+    ended = birds("doctor", "--json")
+    assert ended.code in (ExitCode.SOME_FAILED, ExitCode.AWAY)
+    assert outcomes(ended.document, "checkpoints")[0] in ("wrong", "away")
+
+
 def test_a_doctor_tells_every_problem_of_the_settings_on_a_line_of_its_own(huginn: CommandLine) -> None:
     huginn.settings("state = 1\n[forge]\nrepo = []\n")
     ended = huginn("doctor")
     assert ended.code == ExitCode.REFUSED
     lines = ended.out.splitlines()
-    assert lines[0].startswith(f"wrong  settings    {huginn.folder / 'huginn.toml'}: ")
+    assert lines[0].startswith(f"wrong  settings     {huginn.folder / 'huginn.toml'}: ")
     assert [line.split(":")[0].strip() for line in lines[1:3]] == ["state", "forge.repo"]
     ended = huginn("doctor", "--json")
     assert (ended.code, ended.err) == (ExitCode.REFUSED, "")
