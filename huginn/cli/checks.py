@@ -155,25 +155,15 @@ def repositories(settings: Settings) -> list[Finding]:
 
 
 def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
-    from huginn.forge.folder import mirror_folder
     from huginn.forge.listing import RefusedSource
-    from huginn.forge.mirror import Mirror
+    from huginn.run import open_mirror
 
     if isinstance(source, RefusedSource):
         return Finding(check="repository", subject=source.name, outcome="wrong", detail=source.reason)
 
     def look() -> tuple[Outcome, str]:
-        folder = mirror_folder(settings.mirrors, source.name, source.address)
-        asked = Mirror(
-            folder,
-            source.address,
-            branch=source.branch,
-            token=source.token,
-            username=source.username,
-            timeout=settings.forge.timeout_seconds,
-        )
-        with closing(asked):
-            tip = asked.tip()
+        with open_mirror(settings, source) as mirror:
+            tip = mirror.tip()
         if tip is None:
             return "note", "answers, and has no commits yet"
         return "well", f"answers, {tip.branch or 'HEAD'} is at {tip.commit[:7]}"

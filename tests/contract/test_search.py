@@ -20,7 +20,7 @@ from huginn.search import Query, SearchResult
 from tests.support.git import Repository
 from tests.support.workspace import Workspace
 
-PAGES = {
+PAGES: dict[str | bytes, bytes | str | None] = {
     f"docs/{name}.md": f"# {name}\n\n{text}\n"
     for name, text in {
         "heron": "The heron stands in the shallow water and waits for a fish.",
@@ -37,7 +37,7 @@ PAGES = {
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     root = tmp_path_factory.mktemp("search")
     repository = Repository(root / "remote.git")
-    files: dict[str | bytes, bytes | str | None] = {**PAGES}
+    files: dict[str | bytes, bytes | str | None] = dict(PAGES)
     for number in range(10):
         files[f"copies/{number}/LICENSE"] = "The quick licence text, the same in every folder.\n"
     for number in range(30):
