@@ -56,7 +56,7 @@ class Run:
         if isinstance(source, RefusedSource):
             return SourceReport(source=name, corpus="forge", outcome=SourceOutcome.REFUSED, reason=source.reason)
         try:
-            with _mirror(self._settings, source) as mirror:
+            with open_mirror(self._settings, source) as mirror:
                 return refresh(source, mirror, self._parts, dry_run=self.dry_run)
         except Unavailable:
             raise
@@ -171,7 +171,8 @@ def _chosen(listed: dict[str, Source | RefusedSource], only: Sequence[str]) -> l
 
 
 @contextmanager
-def _mirror(settings: Settings, source: Source) -> Iterator[Mirror]:
+def open_mirror(settings: Settings, source: Source) -> Iterator[Mirror]:
+    """The mirror of a source, in the folder of mirrors."""
     mirror = Mirror(
         mirror_folder(settings.mirrors, source.name, source.address),
         source.address,

@@ -43,6 +43,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
             "check the address",
         ),
         (
+            r"certificate",
+            "the host's certificate is not accepted",
+            "have it mended, or make its authority known to this machine",
+        ),
+        (
             r"could not resolve host",
             "the host's name is not known",
             "check the address and the network",
@@ -50,14 +55,14 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (
             r"connection (refused|timed out|reset|closed)|failed to connect|network is unreachable|no route to host"
             r"|timed out|hung up unexpectedly|early eof|unexpected disconnect|error: 5\d\d"
-            r"|rpc failed|operation too slow|could not connect",
+            r"|rpc failed|operation too slow|could not connect|gnutls|openssl|ssl_(connect|read|error)",
             "the remote cannot be reached",
             "it is tried again in the next run",
         ),
         (
-            r"certificate|\bssl\b|\btls\b|openssl|gnutls",
-            "the host's certificate is not accepted",
-            "have it mended, or make its authority known to this machine",
+            r"out of memory",
+            "the repository lists more paths than git can hold in memory",
+            "leave it out, or choose another branch",
         ),
         (
             r"transport '.*' not allowed",
@@ -70,7 +75,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
 
 def explained(failure: GitFailed, address: Address) -> Unavailable:
     """Return the error for a git that failed: in our words where they are known, else in git's."""
-    if is_disk_full(failure):
+    if _is_disk_full(failure):
         return Unavailable("disk", "it is full", next_step="make room where the state folder is")
     for pattern, reason, next_step in _KNOWN:
         if pattern.search(failure.words):
@@ -78,8 +83,12 @@ def explained(failure: GitFailed, address: Address) -> Unavailable:
     return Unavailable("upstream", f"{address.shown}: {failure}", next_step="it is tried again in the next run")
 
 
-def is_disk_full(failure: GitFailed) -> bool:
-    """Tell whether git had no room to write."""
+def is_mirrors(failure: GitFailed) -> bool:
+    """Tell whether another mirror might help: not where git had no room, on disk or in memory."""
+    return not _is_disk_full(failure) and "out of memory" not in failure.words.lower()
+
+
+def _is_disk_full(failure: GitFailed) -> bool:
     words = failure.words.lower()
     return "no space left on device" in words or "disk quota exceeded" in words
 

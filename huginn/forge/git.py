@@ -20,6 +20,7 @@ from huginn.forge.process import GitFailed, Process
 
 LONGEST_WORDS = 300
 _LARGEST_OUTPUT = 64 << 20
+MOST_MEMORY = 2 << 30  # for reading: two commits with two million paths take a third of it
 
 # The settings of the user and the system are not read, so everything that matters stands here.
 _SETTINGS = {
@@ -62,11 +63,13 @@ class Git:
     seconds: float
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    memory: int | None = None
 
     def start(self, *arguments: str, asked: bool = False, held: Sequence[int] = ()) -> Process:
         """Start git for reading piece by piece; to be used in a `with` block."""
         try:
-            return Process(arguments, self.environment(), seconds=self.seconds, asked=asked, held=held)
+            environment = self.environment()
+            return Process(arguments, environment, seconds=self.seconds, asked=asked, held=held, memory=self.memory)
         except FileNotFoundError:
             raise Unavailable(
                 "upstream", "git is not installed, or not on the PATH", next_step="install git 2.34 or newer"

@@ -15,10 +15,10 @@ from urllib.parse import unquote
 
 from huginn.errors import Unavailable
 from huginn.forge import folder as folders
-from huginn.forge import tree
+from huginn.forge import git, tree
 from huginn.forge.address import Address
 from huginn.forge.blobs import Blobs
-from huginn.forge.failure import explained, is_disk_full, timed_out
+from huginn.forge.failure import explained, is_mirrors, timed_out
 from huginn.forge.git import Git, for_address
 from huginn.forge.process import GitFailed, GitTimedOut
 from huginn.forge.remote import OBJECT_ID, BranchGone, Tip, ask, branch_gone, ref_of
@@ -58,7 +58,8 @@ class Mirror:
         self._branch = branch
         asking = min(timeout, _ASKING_SECONDS)
         self._outside = for_address(address, token=token, username=username, seconds=asking)
-        self._inside = Git(folder, timeout, self._outside.settings, self._outside.secrets)
+        self._fetching = Git(folder, timeout, self._outside.settings, self._outside.secrets)
+        self._inside = Git(folder, timeout, memory=git.MOST_MEMORY)
         self._was_made_again = False
 
     def tip(self) -> Tip | None:
@@ -83,7 +84,7 @@ class Mirror:
         try:
             self._fetch_branch(lock)
         except GitFailed as failure:
-            if is_disk_full(failure) or self._is_whole():
+            if not is_mirrors(failure) or self._is_whole():
                 raise
             self._make_again(lock, width)
         commit = self._tip_here()
@@ -94,7 +95,7 @@ class Mirror:
     def _fetch_branch(self, lock: int) -> None:
         options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
         try:
-            self._inside.run(
+            self._fetching.run(
                 "fetch", *options, "--", self._address.url, f"+{ref_of(self._branch)}:{_TIP}", held=(lock,)
             )
         except GitFailed as failure:
@@ -106,7 +107,7 @@ class Mirror:
         """Tell whether the mirror holds a commit (maybe from before a rewritten history)."""
         if not self._folder.is_dir():
             return False
-        return self._succeeds("cat-file", "-e", _checked(commit) + "^{commit}")
+        return _succeeds(self._inside, "cat-file", "-e", _checked(commit) + "^{commit}")
 
     def tree(self, commit: str) -> list[Entry]:
         """Return all paths of a commit, folders left out, in git's order."""
@@ -118,7 +119,7 @@ class Mirror:
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its ancestors: if not, history was rewritten."""
-        return self._succeeds("merge-base", "--is-ancestor", _checked(old), _checked(new))
+        return _succeeds(self._inside, "merge-base", "--is-ancestor", _checked(old), _checked(new))
 
     def on_first_parent_line(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its first parents."""
@@ -138,26 +139,25 @@ class Mirror:
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
         """Give a function from a blob's id to its bytes; one process answers, until the block is left."""
-        reader = [Blobs(self._inside)]
+        with self._upstream_errors():
+            reader = Blobs(self._inside)
 
         def read(blob: str) -> bytes:
+            nonlocal reader
             _checked(blob)
-            try:
-                return reader[0].read(blob)
-            except GitFailed as failure:
-                reader[0].close()
-                self._make_again_or_give_up(failure, len(blob))
-                reader[0] = Blobs(self._inside)
-            try:
-                return reader[0].read(blob)
-            except GitFailed as failure:
-                raise explained(failure, self._address) from None
+            with self._upstream_errors():
+                try:
+                    return reader.read(blob)
+                except GitFailed as failure:
+                    reader.close()
+                    self._make_again_or_give_up(failure, len(blob))
+                    reader = Blobs(self._inside)
+                return reader.read(blob)
 
         try:
-            with self._upstream_errors():
-                yield read
+            yield read
         finally:
-            reader[0].close()
+            reader.close()
 
     def _reading(self, commits: tuple[str, ...], read: Callable[[], Answer]) -> Answer:
         """Read from the mirror; when that fails, make the mirror again and read once more."""
@@ -182,7 +182,7 @@ class Mirror:
                 raise CommitGone(commit)
 
     def _make_again_or_give_up(self, failure: GitFailed, width: int) -> None:
-        if self._was_made_again:
+        if self._was_made_again or not is_mirrors(failure):
             raise explained(failure, self._address) from None
         with folders.claimed(self._folder) as lock:
             self._make_again(lock, width)
@@ -207,7 +207,7 @@ class Mirror:
 
     def _is_whole(self) -> bool:
         """Tell whether everything the mirror's tip needs is there. Slow: asked only when something went wrong."""
-        return self._succeeds("fsck", "--connectivity-only", "--no-dangling", "--no-progress")
+        return _succeeds(self._fetching, "fsck", "--connectivity-only", "--no-dangling", "--no-progress")
 
     def _tip_here(self) -> str | None:
         try:
@@ -221,13 +221,6 @@ class Mirror:
         url = self._address.url
         return folders.is_shallow(Path(unquote(url.removeprefix("file://")) if url.startswith("file://") else url))
 
-    def _succeeds(self, *arguments: str) -> bool:
-        try:
-            self._inside.run(*arguments)
-        except GitFailed:
-            return False
-        return True
-
     @contextmanager
     def _upstream_errors(self) -> Iterator[None]:
         try:
@@ -236,9 +229,20 @@ class Mirror:
             raise explained(failure, self._address) from None
         except GitTimedOut as failure:
             raise timed_out(failure, self._address) from None
+        except OSError as failure:
+            reason = f"the mirror cannot be written: {failure.strerror}"
+            raise Unavailable("disk", reason, next_step="check the state folder's owner and its free space") from None
 
     def close(self) -> None:
         """Nothing is held between calls; here for symmetry with what holds something."""
+
+
+def _succeeds(git: Git, *arguments: str) -> bool:
+    try:
+        git.run(*arguments)
+    except GitFailed:
+        return False
+    return True
 
 
 def _checked(object_id: str) -> str:

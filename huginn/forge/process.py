@@ -11,14 +11,30 @@ exceptions.
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 _KEPT_COMPLAINT_BYTES = 8_192
 _TIME_TO_CLEAN_UP = 2.0
+
+
+_running: set[Process] = set()
+
+
+def end_all() -> None:
+    """End every git that runs, for a program that is about to end without leaving its `with` blocks."""
+    processes = list(_running)
+    for process in processes:
+        process.ask_to_end()
+    patience = time.monotonic() + _TIME_TO_CLEAN_UP
+    while time.monotonic() < patience and any(not process.has_ended() for process in processes):
+        time.sleep(0.002)
 
 
 class GitFailed(Exception):
@@ -48,8 +64,13 @@ class Process:
         seconds: float,
         asked: bool = False,
         held: Sequence[int] = (),
+        memory: int | None = None,
     ) -> None:
-        """Start git. `asked`: requests are written to it later. `held`: descriptors it and its children keep open."""
+        """Start git.
+
+        `asked`: requests are written to it later. `held`: descriptors that it and its children keep open. `memory`:
+        bytes that it may take (where the system can limit a process that runs).
+        """
         self._seconds = seconds
         self.allow_more_time()
         self._popen = subprocess.Popen(
@@ -65,12 +86,17 @@ class Process:
         )
         assert self._popen.stdout is not None
         assert self._popen.stderr is not None
+        if memory is not None and sys.platform == "linux":
+            # It may have ended already, or a stricter limit may hold.
+            with suppress(ProcessLookupError, PermissionError):
+                resource.prlimit(self._popen.pid, resource.RLIMIT_DATA, (memory, memory))
         self._output = self._popen.stdout.fileno()
         self._complaints = self._popen.stderr.fileno()
         self._complaint = b""
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
         self._selector.register(self._complaints, selectors.EVENT_READ)
+        _running.add(self)
 
     def __enter__(self) -> Process:
         return self
@@ -121,16 +147,28 @@ class Process:
     def close(self) -> None:
         """End git and its children, if they are still there, and let go of every descriptor."""
         if self._popen.returncode is None:
-            os.killpg(self._popen.pid, signal.SIGTERM)  # lets a fetch take its locks and half-written files away
+            self.ask_to_end()
             patience = time.monotonic() + _TIME_TO_CLEAN_UP
-            while not self._has_ended() and time.monotonic() < patience:
+            while not self.has_ended() and time.monotonic() < patience:
                 time.sleep(0.002)
             os.killpg(self._popen.pid, signal.SIGKILL)  # its children too
             self._popen.wait()
+        _running.discard(self)
         self._selector.close()
         for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if stream is not None:
                 stream.close()
+
+    def ask_to_end(self) -> None:
+        """Let git end by itself: a fetch takes its locks and half-written files away."""
+        if self._popen.returncode is None:
+            os.killpg(self._popen.pid, signal.SIGTERM)
+
+    def has_ended(self) -> bool:
+        """Tell whether git has ended. It is not reaped, so that its number still stands for its group."""
+        if self._popen.returncode is not None:
+            return True
+        return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def _ready(self, seconds: float, only: int | None = None) -> list[int]:
         if not self._selector.get_map():
@@ -155,7 +193,3 @@ class Process:
             self._popen.wait(self._time_left())
         except subprocess.TimeoutExpired:
             raise GitTimedOut(self._seconds) from None
-
-    def _has_ended(self) -> bool:
-        # Without reaping it, so that its number still stands for its group when that is killed.
-        return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -43,11 +43,21 @@ def search(settings: Settings, query: Query) -> SearchResult:
     label = current_label(settings, embedder.identity) if embedder else None
     index = open_for_search(settings, label, wait=INDEX_WAIT_SECONDS)
     try:
+        _require_known(settings, index, query)
         hits = _hits(settings, index, query, list(texts), asked, deadline=began + LIMIT_SECONDS)
     finally:
         index.close()
-    shown = query.model_copy(update={"texts": tuple(str(text) for text in texts.values())})
+    shown = query.model_copy(update={"texts": tuple(str(scrub.scrub(text.strip()).clean) for text in query.texts)})
     return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
+
+
+def _require_known(settings: Settings, index: Reader, query: Query) -> None:
+    """A name that nobody knows is a slip of the pen, and would answer nothing without a word."""
+    known = {repository.name for repository in settings.forge.repos} | index.sources("forge").keys()
+    unknown = sorted(set(query.repos or ()) - known)
+    if unknown:
+        names = ", ".join(sorted(known)) or "none"
+        raise Refused("repos", f"there is no repository {unknown[0]!r}", next_step=f"there are: {names}")
 
 
 def _embedded(texts: Sequence[scrub.Clean], embedder: Embedder | None) -> list[Asked]:

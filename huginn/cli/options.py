@@ -1,0 +1,76 @@
+"""What several commands share: the settings file, `--json`, the names of corpora.
+
+In: arguments. Out: settings, or a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from huginn.errors import Refused
+
+if TYPE_CHECKING:
+    from huginn.settings import Settings
+
+CORPORA = ("forge",)
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@dataclass
+class Invocation:
+    """What was said before or after the command's name, and holds for either place."""
+
+    config: Path | None = None
+
+
+def _keep_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    invocation = context.ensure_object(Invocation)
+    if value is not None:
+        invocation.config = value
+
+
+def config_option(function: Decorated) -> Decorated:
+    """`--config`, before or after the name of the command."""
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep_config,
+        help="The settings file. Else HUGINN_CONFIG names it, else it is the nearest huginn.toml from here upwards.",
+    )(function)
+
+
+def json_option(function: Decorated) -> Decorated:
+    """`--json`, for programs that read along."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print one JSON document on standard output, also for errors, and nothing else there.",
+    )(function)
+
+
+def chosen_config() -> Path | None:
+    """The settings file that was named with `--config`."""
+    return click.get_current_context().ensure_object(Invocation).config
+
+
+def load_settings() -> Settings:
+    """The settings that this command works with."""
+    from huginn import settings
+
+    return settings.load(chosen_config())
+
+
+def require_corpus(name: str) -> None:
+    """Refuse a corpus that this release cannot fill."""
+    if name not in CORPORA:
+        reason = f"there is no corpus {name!r} in this release"
+        raise Refused("corpus", reason, next_step=f"known: {', '.join(CORPORA)}")

@@ -1,0 +1,72 @@
+"""The program: its commands, and what becomes of whatever they raise.
+
+In: arguments. Out: an exit code. Each command is a file of its own and returns its `ExitCode`; errors travel up to
+here and are told in one place. Heavy parts are imported by the command that needs them, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from huginn import __version__
+from huginn.cli import failures, terminal
+from huginn.cli.doctor import doctor
+from huginn.cli.exits import ExitCode, manual
+from huginn.cli.init import init
+from huginn.cli.options import config_option
+from huginn.cli.refresh import refresh
+from huginn.cli.search import search, sources
+from huginn.cli.status import status
+from huginn.errors import HuginnError
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    epilog=manual(*ExitCode),
+)
+@config_option
+@click.version_option(__version__, prog_name="huginn")
+@click.pass_context
+def program(context: click.Context) -> ExitCode:
+    """Keep one searchable index of git repositories, and ask it with citations.
+
+    \b
+    From nothing to the first answer:
+      huginn init                          write huginn.toml, then edit it
+      huginn doctor                        is everything in its place?
+      huginn refresh                       take in what has changed
+      huginn search "how are blobs read"   ask
+
+    Each command has a manual of its own: huginn COMMAND --help.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return ExitCode.WELL
+
+
+for command in (init, doctor, refresh, search, sources, status):
+    program.add_command(command)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line with `argv` (else the process's own arguments) and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    terminal.prepare_streams()
+    as_document = failures.wants_document(arguments)
+    try:
+        return int(program.main(arguments, prog_name="huginn", standalone_mode=False) or ExitCode.WELL)
+    except HuginnError as error:
+        return failures.tell(error, as_document=as_document)
+    except click.Abort:
+        terminal.write("huginn: stopped\n", sys.stderr)
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        return failures.tell(failures.from_usage(error), as_document=as_document)
+    except OSError as error:
+        return failures.tell(failures.from_system(error), as_document=as_document)
+    except SystemExit as end:  # click ends so when the reader of a help text has gone, or after shell completion
+        return end.code if isinstance(end.code, int) else ExitCode.WELL

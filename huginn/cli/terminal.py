@@ -1,0 +1,113 @@
+"""What reaches the terminal: text from outside made harmless, consoles, documents, a reader that has gone.
+
+In: texts, paths, names and reasons that somebody else wrote; documents. Out: characters on standard output or error.
+The rules here: nothing that comes from outside can move the cursor, colour, hide, reorder or link anything, or pass for
+a line of Huginn's own; rich markup is never read from data; a pipe gets no colour, no width and no link; a reader that
+has gone away is no error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+# Control characters (not newline and tab), everything Unicode calls a format character (bidirectional controls, zero
+# width, tags), line and paragraph separators, lone surrogates, and letters and marks that show nothing at all.
+_HARMFUL = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    r"\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_IN_TEXT = re.compile(f"[{_HARMFUL}]")
+_IN_LINE = re.compile(rf"[\n\t{_HARMFUL}]")
+
+# The width of a pipe: wide enough that no table is ever wrapped or cut.
+_PIPE_WIDTH = 100_000
+_TERMINALS_WITHOUT_LINKS = ("", "dumb", "linux", "unknown")
+
+
+def harmless(text: str) -> str:
+    """`text` with everything visible that a terminal would obey or hide; newlines and tabs stay."""
+    return _IN_TEXT.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def harmless_line(text: str) -> str:
+    """`text` as one line, for names, paths and reasons: newlines and tabs are made visible as well."""
+    return _IN_LINE.sub(_visible, text)
+
+
+def _visible(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+def console(stream: TextIO) -> Console:
+    """A console on `stream`: colour on a terminal only (not with NO_COLOR), no markup, no highlights guessed."""
+    from rich.console import Console
+
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            _reader_has_gone(stream)
+
+    is_terminal = stream.isatty()
+    return QuietConsole(
+        file=stream,
+        force_terminal=is_terminal,
+        width=None if is_terminal else _PIPE_WIDTH,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+
+
+def takes_links(of: Console) -> bool:
+    """Whether the terminal behind a console may be given links (OSC 8)."""
+    return of.is_terminal and os.environ.get("TERM", "") not in _TERMINALS_WITHOUT_LINKS
+
+
+def is_safe_link(url: str) -> bool:
+    """Whether `url` may stand inside a link: a web address of printable ASCII, which cannot end the sequence."""
+    return re.fullmatch(r"https?://[!-~]+", url) is not None
+
+
+def counted(number: int, word: str) -> str:
+    """`1 hit`, `2 hits`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def write_document(document: BaseModel | dict[str, Any]) -> None:
+    """Print one JSON document on standard output, in ASCII, so that it is harmless for a terminal too."""
+    values = document if isinstance(document, dict) else document.model_dump(mode="json")
+    write(json.dumps(values, indent=2) + "\n", sys.stdout)
+
+
+def write(text: str, stream: TextIO) -> None:
+    """Write plain text of Huginn's own, or text that was made harmless."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _reader_has_gone(stream)
+
+
+def prepare_streams() -> None:
+    """Let a character that the terminal's encoding lacks be written as an escape, instead of ending the command."""
+    import io
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _reader_has_gone(stream: TextIO) -> None:
+    """Send what is still written nowhere: the work goes on, and its exit code stands."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

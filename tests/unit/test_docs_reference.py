@@ -1,0 +1,75 @@
+"""The reference names every exit code, setting, command and field that there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from huginn.cli.checks import Finding
+from huginn.cli.exits import MEANING
+from huginn.cli.program import program
+from huginn.report import ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
+from huginn.search import Citation, Hit, Query, Rank, SearchResult
+from huginn.settings import RepositorySettings, Settings
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """The text under one heading."""
+    return REFERENCE.split(f"# {title}\n", 1)[1].split("\n#", 1)[0]
+
+
+def test_the_exit_codes_are_those_of_the_code() -> None:
+    rows = [line.split("|")[1:3] for line in section("Exit codes").splitlines() if line.startswith("| ")][2:]
+    told = {int(code): meaning.strip() for code, meaning in rows}
+    assert told.keys() == {code.value for code in MEANING}
+    assert all(told[code].startswith(meaning) for code, meaning in MEANING.items())
+
+
+def test_every_setting_is_listed_with_its_default_and_variable() -> None:
+    table = section("Settings")
+    settings = Settings()
+    for name, value in settings:
+        keys = {f"{name}.{key}": of_key for key, of_key in value} if isinstance(value, BaseModel) else {name: value}
+        for key, default in keys.items():
+            [row] = [line for line in table.splitlines() if line.startswith(f"| `{key}` |")]
+            assert f"`HUGINN_{key.upper().replace('.', '_')}`" in row
+            if isinstance(default, int | float) and not isinstance(default, bool):
+                assert f"| {default:g} |" in row or f"| {default} |" in row
+    for key in RepositorySettings.model_fields:
+        assert f"\n| `{key}` |" in table
+
+
+@pytest.mark.parametrize("command", sorted(program.commands))
+def test_every_command_is_listed_with_its_options(command: str) -> None:
+    text = section("Commands") + REFERENCE.split("### search", 1)[1].split("## Exit codes", 1)[0]
+    assert f"`huginn {command}" in text
+    for parameter in program.commands[command].params:
+        options = [option for option in parameter.opts if option.startswith("-")]
+        assert not options or any(option in text for option in options)
+
+
+@pytest.mark.parametrize(
+    ("title", "models"),
+    [
+        ("refresh", (RunReport, SourceReport)),
+        ("status", (StatusReport, SourceStatus, ItemStatus)),
+        ("search", (SearchResult, Hit, Rank, Citation)),
+        ("doctor", (Finding,)),
+    ],
+)
+def test_every_field_of_a_document_is_described(title: str, models: tuple[type[BaseModel], ...]) -> None:
+    text = REFERENCE.split("## JSON documents", 1)[1].split(f"### {title}\n", 1)[1].split("\n### ", 1)[0]
+    for model in models:
+        missing = [name for name in model.model_fields if not re.search(rf'[`"\.]{name}[`"\[]', text)]
+        assert missing == []
+
+
+def test_a_query_has_an_option_for_each_field() -> None:
+    names = {parameter.name for parameter in program.commands["search"].params}
+    assert {*Query.model_fields} - {"fold"} <= names
+    assert "no_fold" in names

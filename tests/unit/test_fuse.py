@@ -1,0 +1,58 @@
+"""Fusion by hand (SRC-01), and the mix of both sides."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from huginn.search.fuse import Candidate, fuse, mix, ranked
+
+CASES = json.loads((Path(__file__).parent.parent / "cases" / "src_01" / "lists.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_src_01_fusion_by_hand(case: dict[str, Any]) -> None:
+    fused = fuse(case["lists"], k=case["k"])
+    assert {hit.id: pytest.approx(hit.score, abs=1e-8) for hit in fused} == case["scores"]
+    order = iter(hit.id for hit in fused)
+    for group in case["expected"]:
+        assert {next(order) for _ in group} == set(group)
+    assert next(order, None) is None
+
+
+def test_equal_scores_are_ordered_by_best_rank_and_then_by_id() -> None:
+    hits = fuse([["b", "x"], ["a", "y"], ["c"]])
+    assert [hit.id for hit in hits] == ["a", "b", "c", "x", "y"]
+
+
+def test_a_point_that_is_first_in_two_lists_outranks_one_that_is_first_in_one() -> None:
+    assert [hit.id for hit in fuse([["a", "b"], ["b", "a"], ["b"]])] == ["b", "a"]
+
+
+def test_the_order_does_not_depend_on_the_order_of_the_lists() -> None:
+    lists = [["a", "b", "c"], ["c", "d"], ["d", "a"], ["e"]]
+    expected = [(hit.id, hit.score) for hit in fuse(lists)]
+    for seed in range(20):
+        random.Random(seed).shuffle(lists)
+        assert [(hit.id, hit.score) for hit in fuse(lists)] == expected
+
+
+def test_the_mix_is_the_formula_of_the_design() -> None:
+    found = mix("abc", bm25={"a": 8.0, "b": 4.0}, cosine={"a": 0.2, "c": 0.5}, weight=2.0)
+    assert [(entry.id, round(entry.score, 6)) for entry in found] == [
+        ("a", round((1 + 2 * 0.2) / 3, 6)),
+        ("c", round(2 * 0.5 / 3, 6)),
+        ("b", round(0.5 / 3, 6)),
+    ]
+
+
+def test_without_a_common_word_meaning_alone_decides() -> None:
+    assert [entry.id for entry in mix("ab", bm25={}, cosine={"a": 0.1, "b": 0.3}, weight=2.0)] == ["b", "a"]
+
+
+def test_equal_candidates_are_ordered_by_id() -> None:
+    assert [entry.id for entry in ranked([Candidate("b", 1.0), Candidate("a", 1.0)])] == ["a", "b"]
