@@ -38,7 +38,7 @@ PATIENCE_SECONDS = 120.0
 def step(what: str) -> Iterator[None]:
     """Tell a step and how long it took."""
     began = time.monotonic()
-    word = "failed"
+    word = "not done"
     click.echo(f"  {what} … ", nl=False)
     try:
         yield
