@@ -5,12 +5,13 @@ the names that enclose it. The rule that lives here: where a text is cut. Every 
 neighbours only, so that after an edit the cuts fall back into step and the other chunks of the file stay as they are:
 
 1. A definition or heading begins a chunk if the section just before it has at least a quarter of the size. What lies
-   between two such cuts is a piece; a piece of up to four thirds of the size is a chunk.
+   between two such cuts is a piece; a piece of up to one and a half sizes is a chunk.
 2. In a longer piece a boundary between lines is an anchor, and cut at, if within half the size to both sides no
    boundary is better: before a definition, else after a blank line, else any line; among equals the smallest hash of
    the two lines that meet there. The hash makes unequal what looks equal: a table of 3,000 rows has anchors too.
-3. What is still too long between two anchors (few do) is cut again and again at the best boundary of the last two
+3. What is still too long between two anchors (little is) is cut again and again at the best boundary of the last two
    thirds of a window of one size, in the same order of merit.
+
 A line that is too long for a chunk is first divided at white space or punctuation.
 """
 
@@ -33,10 +34,11 @@ CHUNKER_VERSION = "1"
 
 SIZE: Final = 600
 LIMIT: Final = 2 * SIZE  # no chunk is longer, whatever the text
-_WHOLE: Final = SIZE * 4 // 3  # up to here a piece is not cut
+_WHOLE: Final = SIZE * 3 // 2  # up to here a piece is not cut
 _SECTION: Final = SIZE // 4  # a definition begins a chunk if the section before has this much
 _LEAST: Final = SIZE // 3  # how near to the end of a piece it may be cut
 _REACH: Final = SIZE // 2  # how far an anchor looks around
+_AROUND: Final = 200  # how much text on both sides tells apart what repeats
 
 # A part of an over-long line: up to 300 characters, to white space or punctuation if there is some in the last 200.
 _LINE_PART: Final = re.compile(
@@ -45,6 +47,7 @@ _LINE_PART: Final = re.compile(
 
 # How good a boundary is to cut at; less is better.
 _DEFINITION, _BLANK, _LINE, _BEFORE_BLANK, _WITHIN_LINE = range(5)
+_Merit = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -112,56 +115,71 @@ class _Cutter:
         """Where to cut the piece from `start` to `end`, both included."""
         if end - start <= _WHOLE:
             return [start, end]
-        places = self._boundaries[bisect_right(self._boundaries, start) : bisect_left(self._boundaries, end)]
-        merits = self._merits(places, start, end)
+        places, merits = self._candidates(start, end)
         cuts = [start]
-        for last in (*_anchors(places, merits, start, end), end):
-            while (cut := _next_cut(places, merits, cuts[-1], last)) < last:
+        for anchor in (*_anchors(places, merits, start, end), end):
+            while (cut := _next_cut(places, merits, cuts[-1], anchor)) < anchor:
                 cuts.append(cut)
-            cuts.append(last)
+            cuts.append(anchor)
         return cuts
 
-    def _merits(self, places: Sequence[int], start: int, end: int) -> list[tuple[int, int]]:
-        """How good each place is to cut at: its kind, then the hash of the two lines that meet there."""
-        lines = [self._text[first:last] for first, last in pairwise([start, *places, end])]
-        return [
-            (self._kind(place, before, after), zlib.crc32((before + after).encode()))
-            for place, (before, after) in zip(places, pairwise(lines), strict=True)
-        ]
+    def _candidates(self, start: int, end: int) -> tuple[list[int], list[_Merit]]:
+        """The places at which the piece may be cut, and how good they are; less is better.
 
-    def _kind(self, place: int, before: str, after: str) -> int:
+        A merit is the kind of place, then the hash of the two lines that meet there, then, where these come again and
+        again, of more. Between two blank lines there is no need to cut.
+        """
+        between = self._boundaries[bisect_right(self._boundaries, start) : bisect_left(self._boundaries, end)]
+        lines = [self._text[first:last] for first, last in pairwise([start, *between, end])]
+        places: list[int] = []
+        merits: list[_Merit] = []
+        for place, (before, after) in zip(between, pairwise(lines), strict=True):
+            if (kind := self._kind(place, before, after)) is not None:
+                places.append(place)
+                merits.append((kind, zlib.crc32((before + after).encode()), 0))
+        if len(set(merits)) < len(merits):
+            merits = [
+                (kind, lines_, self._hash_around(place))
+                for place, (kind, lines_, _) in zip(places, merits, strict=True)
+            ]
+        return places, merits
+
+    def _hash_around(self, place: int) -> int:
+        return zlib.crc32(self._text[max(0, place - _AROUND) : place + _AROUND].encode())
+
+    def _kind(self, place: int, before: str, after: str) -> int | None:
         if place in self._definitions:
             return _DEFINITION
         if not before.endswith("\n"):
             return _WITHIN_LINE
         if after.isspace():
-            return _BEFORE_BLANK
+            return None if before.isspace() else _BEFORE_BLANK
         return _BLANK if before.isspace() else _LINE
 
 
-def _anchors(places: Sequence[int], merits: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[int]:
-    """The places that are best within reach, in order. Of equals the last one is."""
+def _anchors(places: Sequence[int], merits: Sequence[_Merit], start: int, end: int) -> Iterator[int]:
+    """The places that are best within reach, in order. Among equals it is the last."""
     low, high = bisect_left(places, start + _LEAST), bisect_right(places, end - _LEAST)
     for number in range(low, high):
-        place, merit = places[number], merits[number]
-        if _is_best(places, merits, range(number - 1, low - 1, -1), place, merit) and _is_best(
-            places, merits, range(number + 1, high), place, (merit[0], merit[1] + 1)
+        kind, lines, around = merits[number]
+        before, after = range(number - 1, low - 1, -1), range(number + 1, high)
+        if _is_best(places, merits, number, after, (kind, lines, around + 1)) and _is_best(
+            places, merits, number, before, (kind, lines, around)
         ):
-            yield place
+            yield places[number]
 
 
-def _is_best(
-    places: Sequence[int], merits: Sequence[tuple[int, int]], others: range, place: int, merit: tuple[int, int]
-) -> bool:
+def _is_best(places: Sequence[int], merits: Sequence[_Merit], number: int, others: range, merit: _Merit) -> bool:
+    """Whether nothing in reach among the others has less than this merit."""
     for other in others:
-        if abs(places[other] - place) > _REACH:
+        if abs(places[other] - places[number]) > _REACH:
             return True
         if merits[other] < merit:
             return False
     return True
 
 
-def _next_cut(places: Sequence[int], merits: Sequence[tuple[int, int]], start: int, end: int) -> int:
+def _next_cut(places: Sequence[int], merits: Sequence[_Merit], start: int, end: int) -> int:
     """Where to cut what lies between two anchors; `end` if it is short enough."""
     if end - start <= _WHOLE:
         return end
@@ -171,8 +189,11 @@ def _next_cut(places: Sequence[int], merits: Sequence[tuple[int, int]], start: i
         return places[min(range(high - 1, low - 1, -1), key=merits.__getitem__)]
     if end - start <= LIMIT:
         return end
-    # No good place: the next that leaves a chunk within the limit, or the last before it.
-    return places[low] if places[low] - start <= LIMIT else places[low - 1]
+    # No good place: the next that leaves a chunk within the limit, else the last one before. Blank lines have neither.
+    beyond = places[low] if low < len(places) else end
+    if beyond - start <= LIMIT:
+        return beyond
+    return places[low - 1] if low and places[low - 1] > start else beyond
 
 
 def _chunk(text: Clean, plain: str, starts: Sequence[int], names: Outline, first: int, last: int) -> Chunk | None:

@@ -38,8 +38,10 @@ class Language:
 
 _NAME: Final = r"[A-Za-z_$\u0080-\uffff][\w$]{0,99}+"
 _GAP: Final = r"[ \t]++"
-_HASH: Final = r"#|@"
-_SLASH: Final = r"//|/\*|\*|@|#\[|#!\[|\[[A-Za-z]|template\b"
+_HASH: Final = r"#(?!!)|@"
+_SLASH: Final = r"//|/\*|\*|@|#\[|\[[A-Za-z]|template\b"
+# also a return type on a line of its own
+_C_LEAD: Final = _SLASH + r"|[A-Za-z_][\w \t*]{0,80}+\r?$"
 _DASH: Final = r"--"
 _SEMICOLON: Final = r";|#"
 
@@ -47,7 +49,8 @@ _ACCESS: Final = "public|private|protected|internal|static|final|abstract|overri
 _MODIFIERS: Final = (
     rf"(?:{_ACCESS}|pub(?:\([^)\n]{{0,40}}\))?|extern(?:[ \t]++\"[^\"\n]{{0,20}}\")?|unsafe|const|readonly|export"
     r"|declare|open|inline|suspend|data|inner|operator|infix|implicit|native|synchronized|fileprivate|mutating|nonisolated"
-    r"|convenience|required|indirect|case|lazy|external|tailrec|companion|actual|expect|base)"
+    r"|convenience|required|indirect|case|lazy|external|tailrec|companion|actual|expect|base"
+    r"|@(?!interface\b)[\w.]{1,40}+(?:\([^()\n]{0,80}+\))?)"
 )
 # Words that stand where a type would, before something that looks like a call or a condition.
 _NO_TYPE: Final = (
@@ -66,9 +69,9 @@ _ACCESSED: Final = (
 )
 
 
-def _words(words: str, name: str = _NAME) -> str:
+def _words(words: str, name: str = _NAME, before: str = "") -> str:
     """A definition that begins with one of the words, perhaps after modifiers, and then has its name."""
-    return rf"(?:{_MODIFIERS}{_GAP})*+(?:{words}){_GAP}({name})"
+    return rf"(?:{_MODIFIERS}{_GAP})*+(?:{words}){_GAP}{before}({name})"
 
 
 def _language(name: str, lead: str, *patterns: str, scope: Scope = Scope.INDENT) -> Language:
@@ -95,25 +98,31 @@ _C_PATTERNS: Final = (
     rf"(?:typedef{_GAP})?(?:struct|class|enum(?:{_GAP}class)?|union|namespace){_GAP}([\w:]{{1,99}}+)[^;\n(=]{{0,200}}$",
     r"(?<![ \t])(?:[A-Za-z_][\w:<>,*&~ \t]{0,120}[ \t*&])?"
     + _NO_TYPE
-    + r"([A-Za-z_~][\w:~]{0,99}+)[ \t]*+\([^;\n]{0,400}+$",
+    + r"([A-Za-z_~][\w:~<>]{0,99}+)[ \t]*+\([^;\n]{0,400}+$",
     _METHOD,
 )
-_C = _language("c", _SLASH, *_C_PATTERNS)
-_CPP = _language("cpp", _SLASH, *_C_PATTERNS)
+_C = _language("c", _C_LEAD, *_C_PATTERNS)
+_CPP = _language("cpp", _C_LEAD, *_C_PATTERNS)
 _RUST = _language(
     "rust",
     _SLASH,
     _words("fn|struct|enum|trait|union|mod|type|macro_rules!"),
     r"(?:unsafe[ \t]++)?impl\b(?:<[^\n{]{0,80}?>)?[ \t]++([^\n{]{1,80})",
 )
-_KOTLIN_NAME: Final = rf"(?:<[^\n<>]{{0,60}}>[ \t]*+)?(?:[\w<>?]{{1,60}}\.)?(?:{_NAME}|`[^`\n]{{1,80}}`)"
+_KOTLIN_NAME: Final = rf"(?:[\w<>?]{{1,60}}\.)?(?:{_NAME}|`[^`\n]{{1,80}}`)"
 _LANGUAGES: Final[dict[str, Language]] = {
     ".py .pyi .pyw .pyx .bzl .star": _PYTHON,
     ".js .jsx .mjs .cjs .vue .svelte": _JAVASCRIPT,
     ".ts .tsx .mts .cts": _TYPESCRIPT,
     ".java .groovy .gradle": _JAVA,
     ".kt .kts": _language(
-        "kotlin", _SLASH, _words("fun|(?:enum |annotation |value )?class|interface|object|typealias", _KOTLIN_NAME)
+        "kotlin",
+        _SLASH,
+        _words(
+            "fun|(?:enum |annotation |value )?class|interface|object|typealias",
+            _KOTLIN_NAME,
+            r"(?:<[^\n<>]{0,60}>[ \t]*+)?",
+        ),
     ),
     ".cs": _CSHARP,
     ".c .h": _C,
@@ -129,7 +138,7 @@ _LANGUAGES: Final[dict[str, Language]] = {
     ),
     ".scala .sc": _language("scala", _SLASH, _words("def|class|object|trait|type|given")),
     ".sh .bash .zsh .ksh .bats": _language(
-        "shell", "#", rf"function{_GAP}([\w:.-]{{1,99}}+)", r"([\w:.-]{1,99}+)[ \t]*+\(\)"
+        "shell", r"#(?!!)", rf"function{_GAP}([\w:.-]{{1,99}}+)", r"([\w:.-]{1,99}+)[ \t]*+\(\)"
     ),
     ".ps1 .psm1": _language("powershell", "#", r"(?i:function|filter|class)[ \t]++([\w:-]{1,99}+)"),
     ".lua": _language(
@@ -153,7 +162,7 @@ _LANGUAGES: Final[dict[str, Language]] = {
         "haskell",
         _DASH,
         r"([a-z_][\w']{0,99}+)[ \t]++::",
-        rf"(?:data|newtype|type|class|instance|module){_GAP}([A-Z][\w'. ]{{0,80}}+)",
+        rf"(?:data|newtype|type|class|instance|module){_GAP}([A-Z][\w'.]{{0,80}}+(?:[ \t]++[A-Z][\w'.]{{0,80}}+)?)",
         scope=Scope.SECTION,
     ),
     ".pl .pm .t": _language("perl", "#", rf"(?:sub|package){_GAP}([\w:]{{1,99}}+)"),
@@ -185,7 +194,7 @@ _LANGUAGES: Final[dict[str, Language]] = {
     ".mk makefile gnumakefile": _language(
         "makefile",
         "#|\\.PHONY",
-        r"(?<![ \t])([\w./%$(){}-][\w./%$(){} -]{0,99}?)[ \t]{0,9}:(?![=:])",
+        r"(?<![ \t])(?!\.[A-Z])([\w./%$(){}-][\w./%$(){} -]{0,99}?)[ \t]{0,9}:(?![=:])",
         scope=Scope.SECTION,
     ),
     ".toml": _language(

@@ -18,8 +18,8 @@ from typing import Final
 from huginn.forge.language import Language, Scope
 
 _NAME_LENGTH: Final = 80
-# The last line of something in front of a definition, and how its first line begins.
-_BACK_TO: Final = {"*/": "/*", ")": "@", ")]": "#["}
+# The last line of a decorator or an attribute, and how its first line begins.
+_BACK_TO: Final = {")": "@", ")]": "#["}
 _UNDERLINE: Final = re.compile(r"(?<=\n)([=~^\"'`#*+.:_-])\1{1,}+[ \t]*+\r?$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*+\r?\n(?:(?!---)[^\n]*+\n)*+---")
@@ -156,7 +156,7 @@ def _section_start(lines: Sequence[str], line: int, first: int, language: Langua
         if language.lead.match(above):
             start -= 1
             continue
-        opening = next((way for end, way in _BACK_TO.items() if above.strip() == end), None)
+        opening = "/*" if above.rstrip().endswith("*/") else _BACK_TO.get(above.strip())
         opened = _line_that_opens(lines, start - 1, first, opening) if opening else None
         if opened is None:
             break

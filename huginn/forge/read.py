@@ -119,7 +119,7 @@ def _why_no_text(data: bytes) -> SkipReason:
     if _BINARY_HEAD.match(data) or _is_marked(data):
         return SkipReason.BINARY
     # Code pages of one or more bytes leave the control characters alone; a tenth of random bytes are such.
-    if _controls(data) * 100 <= len(data) or any(_reads_as(data, codec) for codec in _UNMARKED):
+    if _is_iso_2022(data) or _controls(data) * 100 <= len(data) or any(_reads_as(data, codec) for codec in _UNMARKED):
         return SkipReason.ENCODING
     return SkipReason.BINARY
 
@@ -129,7 +129,7 @@ def _controls(data: bytes) -> int:
 
 
 def _is_iso_2022(data: bytes) -> bool:
-    return b"\x1b$" in data and _ISO_2022.search(data) is not None
+    return b"\x1b$" in data and data.isascii() and _ISO_2022.search(data) is not None
 
 
 def _reads_as(data: bytes, codec: str) -> bool:

@@ -1,0 +1,1 @@
+"""Acceptance cases, one folder each."""

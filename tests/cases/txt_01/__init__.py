@@ -1,0 +1,1 @@
+"""TXT-01: encodings."""
