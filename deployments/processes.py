@@ -136,4 +136,5 @@ def _signal(process: int, number: signal.Signals) -> None:
 def _end_with_parent() -> None:
     """In the new process: ask the kernel to end it when its parent is gone, even by SIGKILL."""
     if _libc is not None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        # By force: a worker that is asked to end while its server ends as well waits for the server for ever.
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

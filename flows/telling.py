@@ -53,25 +53,20 @@ def final_state(report: RunReport) -> State[Any]:
 
 
 def _row(source: SourceReport) -> dict[str, Any]:
+    # As many columns as the page shows without scrolling; the journal has the rest. The reason is last: it may be long.
     return {
         "source": source.source,
         "outcome": str(source.outcome),
-        "reason": _short(source.reason or ""),
-        "from": _commit(source.cursor.before),
-        "to": _commit(source.cursor.after),
+        "commit": " → ".join(dict.fromkeys(at[:7] for at in (source.cursor.before, source.cursor.after) if at)),
         "files": source.stored,
         "skipped": sum(source.skipped.values()),
         "failed": source.failed,
         "written": source.written,
         "updated": source.updated,
         "removed": source.removed,
-        "embedded": source.embedded,
         "seconds": round(source.seconds, 1),
+        "reason": _short(source.reason or ""),
     }
-
-
-def _commit(cursor: str | None) -> str:
-    return cursor[:7] if cursor else ""
 
 
 def _names(sources: Sequence[str]) -> str:

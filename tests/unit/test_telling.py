@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flows.telling import final_state, run_name, summary, table
 from huginn.report import CursorMove, RunReport, SourceOutcome, SourceReport, now, run_outcome
 
@@ -37,11 +39,25 @@ def test_the_table_begins_with_what_needs_a_look() -> None:
     assert rows[0]["reason"] == "gone away"
 
 
-def test_a_row_shortens_commits_and_sums_up_what_is_skipped() -> None:
-    cursor = CursorMove(before=None, after="0123456789" * 4)
-    (row,) = table(report(source("a").model_copy(update={"cursor": cursor, "skipped": {"binary": 2, "size": 3}})))
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (None, "0123456789", "0123456"),
+        ("0123456789", "9876543210", "0123456 → 9876543"),
+        ("0123456789", "0123456789", "0123456"),
+        (None, None, ""),
+    ],
+)
+def test_a_row_tells_how_the_commit_moved(before: str | None, after: str | None, shown: str) -> None:
+    (row,) = table(report(source("a").model_copy(update={"cursor": CursorMove(before=before, after=after)})))
 
-    assert (row["from"], row["to"], row["skipped"]) == ("", "0123456", 5)
+    assert row["commit"] == shown
+
+
+def test_a_row_sums_up_what_is_skipped() -> None:
+    (row,) = table(report(source("a").model_copy(update={"skipped": {"binary": 2, "size": 3}})))
+
+    assert row["skipped"] == 5
 
 
 def test_all_well_is_completed_with_counts() -> None:
