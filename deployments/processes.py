@@ -1,15 +1,16 @@
-"""Processes that must not outlive the one that starts them.
+"""Processes that do not outlive the one that starts them.
 
-In: a command and the file for its output. Out: a process in a group of its own, which ends, with all it has started,
-when the context ends, however that happens; on Linux it is also told to end when its parent is killed.
-A Prefect worker starts its flows in sessions of their own, so ending its group is not enough: the descendants are
-looked up while the worker still lives.
+In: a command and the file for its output. Out: the process, which ends with all it has started when the context ends,
+and also when the process of the context is killed. For that a keeper stands between the two (this file as a program):
+it ends its command when its standard input ends, which the kernel sees to in every case.
+A Prefect worker starts its flows in sessions of their own, so ending its group is not enough: the keeper looks up
+the descendants while the worker still lives.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -20,8 +21,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _GRACE_SECONDS = 10.0
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 class Stopped(Exception):
@@ -33,17 +32,17 @@ class Stopped(Exception):
 
 
 class Process:
-    """A process that runs beside this one."""
+    """A process that runs beside this one, seen through its keeper."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, name: str, keeper: subprocess.Popen[bytes], log: Path) -> None:
         self.name = name
         self.log = log
-        self._popen = popen
+        self._keeper = keeper
 
     def check(self) -> None:
         """Raise `Stopped` if the process has failed."""
-        if self._popen.poll():
-            raise Stopped(f"the {self.name} has ended with exit code {self._popen.returncode}", self.log)
+        if self._keeper.poll():
+            raise Stopped(f"the {self.name} has ended with exit code {self._keeper.returncode}", self.log)
 
     def wait_until(self, condition: Callable[[], bool], seconds: float) -> None:
         """Ask `condition` again and again until it says yes; `Stopped` if the process fails or `seconds` pass."""
@@ -56,37 +55,24 @@ class Process:
 
     def finish(self, seconds: float) -> None:
         """Wait for the process to end well; `Stopped` if it does not."""
-        self.wait_until(lambda: self._popen.poll() == 0, seconds)
-
-    def end(self) -> None:
-        """End the process and everything that it has started: first by asking, then by force."""
-        started = descendants(self._popen.pid)
-        _signal(self._popen.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_GRACE_SECONDS)
-        for process in {self._popen.pid, *started}:
-            _signal(process, signal.SIGKILL)
-        self._popen.wait()
+        self.wait_until(lambda: self._keeper.poll() == 0, seconds)
 
 
 @contextmanager
 def running(name: str, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[Process]:
-    """Start `command` in a group of its own, and end it with the context."""
-    with log.open("wb") as output:
-        popen = subprocess.Popen(
-            command,
+    """Run `command` beside this process, and end it with the context."""
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, __file__, *command],
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_end_with_parent,
-        )
-    process = Process(name, popen, log)
-    try:
-        yield process
-    finally:
-        process.end()
+            start_new_session=True,  # Ctrl-C in a terminal reaches whole groups; the order of ending is ours.
+        ) as keeper,  # Its context closes the input, which makes the keeper end its command, and waits for that.
+    ):
+        yield Process(name, keeper, log)
 
 
 def descendants(ancestor: int) -> set[int]:
@@ -109,6 +95,36 @@ def last_lines(log: Path, count: int = 15) -> str:
     return "\n".join(f"    {line}" for line in lines[-count:])
 
 
+def keep(command: Sequence[str]) -> int:
+    """Run `command` until it ends or the standard input does; returns its exit code."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+        while process.poll() is None:
+            if select.select([sys.stdin], [], [], 0.1)[0]:
+                _end(process)
+        return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and everything that it has started: first by asking, then by force."""
+    started = descendants(process.pid)
+    _signal(process.pid, signal.SIGTERM)
+    # A worker that is asked to end while its server ends as well waits for the server for ever.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_SECONDS)
+    for one in {process.pid, *started}:
+        _signal(one, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(process: int, number: signal.Signals) -> None:
+    """Send a signal to the group that the process leads, or to the process alone if it leads none."""
+    with suppress(ProcessLookupError, PermissionError):
+        try:
+            os.killpg(process, number)
+        except ProcessLookupError:
+            os.kill(process, number)
+
+
 def _parents() -> Iterator[tuple[int, int]]:
     """Every process with its parent. From /proc where there is one: small systems have no `ps`."""
     if not Path("/proc/self/stat").exists():
@@ -124,17 +140,5 @@ def _parents() -> Iterator[tuple[int, int]]:
                 yield int(folder.name), int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
 
 
-def _signal(process: int, number: signal.Signals) -> None:
-    """Send a signal to the process, and to its group if it leads one."""
-    with suppress(ProcessLookupError, PermissionError):
-        if os.getpgid(process) == process:
-            os.killpg(process, number)
-        else:
-            os.kill(process, number)
-
-
-def _end_with_parent() -> None:
-    """In the new process: ask the kernel to end it when its parent is gone, even by SIGKILL."""
-    if _libc is not None:
-        # By force: a worker that is asked to end while its server ends as well waits for the server for ever.
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+if __name__ == "__main__":
+    sys.exit(keep(sys.argv[1:]))

@@ -65,12 +65,13 @@ def test_an_error_ends_the_process_too(tmp_path: Path) -> None:
         wait_until_gone(process)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
-def test_a_parent_that_is_killed_takes_the_process_along(tmp_path: Path) -> None:
+def test_a_parent_that_is_killed_takes_along_all_that_was_started(tmp_path: Path) -> None:
     script = (
         "import os, pathlib, sys, time\n"
         "from deployments.processes import running, descendants\n"
-        f"with running('sleeper', ['sleep', '60'], os.environ, pathlib.Path({str(tmp_path / 'log')!r})):\n"
+        f"log, inner = pathlib.Path({str(tmp_path / 'log')!r}), {PARENT!r}\n"
+        "with running('parent', [sys.executable, '-c', inner], os.environ, log) as process:\n"
+        "    process.wait_until(lambda: log.read_text().endswith('\\n'), 20)\n"
         "    print(*descendants(os.getpid()), flush=True)\n"
         "    time.sleep(60)\n"
     )
@@ -79,7 +80,7 @@ def test_a_parent_that_is_killed_takes_the_process_along(tmp_path: Path) -> None
         children = [int(word) for word in parent.stdout.readline().split()]
         parent.send_signal(signal.SIGKILL)
 
-    assert children
+    assert len(children) == 3, "the keeper, the process, and what that has started"
     for child in children:
         wait_until_gone(child)
 
