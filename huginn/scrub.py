@@ -4,9 +4,9 @@ A whole text goes in, before it is cut into pieces; out comes the same text, wit
 is replaced by `[secret: kind]`, and the count of masks by kind. Nothing else comes out: no log, no error text ever
 holds a value, and nothing is asked over the network.
 
-Where to look: providers' tokens are found by the kingfisher library, other tokens, keys and addresses in
-`scrub_tokens`, values beside a telling name in `scrub_named`, values in telling documents and commands in
-`scrub_manifests`; `scrub_shapes` tells a secret from an example, a hash or a name by its shape.
+Where to look: providers' tokens are found by the kingfisher library; the rules of our own are in `huginn.scrubbing`:
+`tokens` (tokens, keys and addresses that tell by themselves), `named` (values beside a telling name, `names`),
+`headers`, `documents` (manifests and commands), and `shapes`, which tells a secret from an example, a hash or a name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import core_schema
 
-from huginn.scrub_manifests import find_in_documents
-from huginn.scrub_named import find_named
-from huginn.scrub_shapes import is_stand_in
-from huginn.scrub_tokens import Span, find_tokens
+from huginn.scrubbing.documents import find_in_documents
+from huginn.scrubbing.named import find_named
+from huginn.scrubbing.shapes import is_example
+from huginn.scrubbing.tokens import Span, find_tokens
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -38,7 +38,8 @@ VERSION = "1"
 _MAKER = object()  # the key to making `Clean`, which stays in this file
 _MASK = re.compile(r"\[secret: [a-z0-9][a-z0-9 ]{0,60}\]")
 # A mask that was cut in two is still no secret; what a cut leaves stands at the edge of a text.
-_CUT_MASK = re.compile(r"\A[a-z0-9: ]{0,60}\]|\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
+_CUT_MASK_BEFORE = re.compile(r"[a-z0-9: ]{0,70}\]")
+_CUT_MASK_BEHIND = re.compile(r"\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
 
 
 class Clean(str):
@@ -47,6 +48,7 @@ class Clean(str):
     __slots__ = ()
 
     def __new__(cls, text: str, maker: object = None) -> Clean:
+        """Refuse all that do not hold the key."""
         if maker is not _MAKER:
             raise TypeError("only huginn.scrub makes Clean: call scrub(text).clean")
         return super().__new__(cls, text)
@@ -106,8 +108,9 @@ def holds_secret(text: str) -> bool:
 def fingerprint() -> str:
     """A short digest of all that decides what is masked: this version, the rules' text, the library's version."""
     digest = hashlib.sha256(VERSION.encode())
-    for name in ("scrub.py", "scrub_manifests.py", "scrub_named.py", "scrub_shapes.py", "scrub_tokens.py"):
-        digest.update(Path(__file__).with_name(name).read_bytes())
+    here = Path(__file__)
+    for path in (here, *sorted(here.with_name("scrubbing").glob("*.*"))):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     digest.update(importlib.metadata.version("kingfisher-secret-scanner").encode())
     return digest.hexdigest()[:16]
 
@@ -195,9 +198,9 @@ def _find_known(text: str) -> Iterable[Span]:
     if found and len(data) != len(text):
         found = [(len(data[:s].decode()), len(data[:e].decode()), kind) for s, e, kind in found]
     for start, end, kind in found:
-        while end < len(text) and (text[end].isalnum() and text[end].isascii() or text[end] in "_="):
+        while end < len(text) and ((text[end].isalnum() and text[end].isascii()) or text[end] in "_="):
             end += 1  # the library's patterns end at a length, the secret may not
-        if not is_stand_in(text[start:end]):
+        if not is_example(text[start:end]):
             yield start, end, kind
 
 
@@ -207,15 +210,23 @@ def _find_known(text: str) -> Iterable[Span]:
 def _find(text: str) -> list[Span]:
     """All places of `text` that are to be masked, in order, none overlapping another."""
     view = text.replace("\0", " ") if "\0" in text else text
-    masks = []
-    if "]" in view or "[" in view:
-        masks = [m.span() for rule in (_MASK, _CUT_MASK) for m in rule.finditer(view)]
-        view = _MASK.sub(lambda m: "*" * len(m[0]), view)
+    masks = _masks(view)
+    view = _MASK.sub(lambda m: "*" * len(m[0]), view)
     lowered = view.lower()
     if len(lowered) != len(view):  # a few capitals become two letters
         lowered = "".join(small if len(small := c.lower()) == 1 else c for c in view)
     spans = [*_find_known(view), *find_tokens(view), *find_named(view, lowered), *find_in_documents(view, lowered)]
-    return _without_masks(_merged(spans), sorted(masks), view)
+    return _without_masks(_merged(spans), masks, view)
+
+
+def _masks(text: str) -> list[tuple[int, int]]:
+    """Where masks stand already, whole ones and the two that a cut may have left at the edges."""
+    masks = [m.span() for m in _MASK.finditer(text)]
+    if before := _CUT_MASK_BEFORE.match(text):
+        masks.insert(0, before.span())
+    if behind := _CUT_MASK_BEHIND.search(text, max(0, len(text) - 80)):
+        masks.append(behind.span())
+    return masks
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from huginn.scrub_shapes import is_secret_literal, is_stand_in, looks_random
-from huginn.scrub_tokens import Span
+from huginn.scrubbing.shapes import is_example, is_secret_literal, looks_random
+from huginn.scrubbing.tokens import Span
 
 _KIND_SECRET = re.compile(r"(?:^|[{,\n])[ \t-]*[\"']?kind[\"']?[ \t]*:[ \t]*[\"']?Secret[\"']?[ \t]*(?=[,}#\r\n]|$)")
 _DOCUMENT_END = re.compile(r"^---", re.MULTILINE)
@@ -21,26 +21,21 @@ _OBJECT_ENTRY = re.compile(
     r"[\"']?[\w.\-/]+[\"']?\s*:\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"
 )
 
-# command, the options behind which its password stands
+_VALUE = r"[ ]*(?P<value>[^\s\"'|;&-][^\s\"'|;&]*|\"[^\"\n]+\"|'[^'\n]+')"
+_LOGIN_VALUE = r"[ =]?[\"']?[^\s:\"'@/]{1,100}:(?P<value>[^\s\"'|;&]+)"
+# The words of which one must be in the text, and a command up to its password.
 _COMMANDS = (
+    (("mysql", "mariadb"), re.compile(r"\b(?:mysql|mariadb)\w*\b[^\n|;&]{0,300}?[ ]-p" + _VALUE[4:])),
+    (("sshpass",), re.compile(r"\bsshpass[ ]+-p" + _VALUE)),
     (
-        ("mysql", "mariadb"),
-        re.compile(r"\b(?:mysql|mariadb)\w*\b[^\n|;&]{0,300}?[ ]-p(?P<value>[^\s\"'|;&]+|\"[^\"\n]+\"|'[^'\n]+')"),
-    ),
-    (("sshpass",), re.compile(r"\bsshpass[ ]+-p[ ]*(?P<value>[^\s\"'|;&]+|\"[^\"\n]+\"|'[^'\n]+')")),
-    (
-        ("login", "mongo", "ldap", "redis-cli"),
+        ("login -", "mongo", "ldap", "redis-cli"),
         re.compile(
-            r"\b(?:(?:docker|podman|helm|az|oc|buildah|skopeo|nerdctl|registry)\b[^\n|;&]{0,40}\blogin|mongo\w*|ldap\w+|redis-cli)\b[^\n|;&]{0,300}?"
-            r"[ ]-[pwa][ ]*(?P<value>[^\s\"'|;&-][^\s\"'|;&]*|\"[^\"\n]+\"|'[^'\n]+')"
+            r"\b(?:(?:docker|podman|helm|az|oc|buildah|skopeo|nerdctl|registry)\b[^\n|;&]{0,40}\blogin"
+            r"|mongo\w*|ldap\w+|redis-cli)\b[^\n|;&]{0,300}?[ ]-[pwa]" + _VALUE
         ),
     ),
-    (
-        ("curl", "wget", "http"),
-        re.compile(
-            r"\b(?:curl|wget|https?)\b[^\n|;&]{0,600}?[ ](?:-u|--user|-a|--auth|-U|--proxy-user)[ =]?[\"']?[^\s:\"'@/]{1,100}:(?P<value>[^\s\"'|;&]+)"
-        ),
-    ),
+    ((" --auth", " -a "), re.compile(r"\bhttps?\b[^\n|;&]{0,600}?[ ](?:-a|--auth)" + _LOGIN_VALUE)),
+    ((" -u", "-user"), re.compile(r"\b(?:curl|wget)\b[^\n|;&]{0,600}?[ ](?:-u|--user|-U|--proxy-user)" + _LOGIN_VALUE)),
 )
 _LOOSE_USER = re.compile(
     r"(?:^|[ \t\"',\[])(?:-u|--user)[ =\"',]{1,5}[\w.@+-]{1,100}:(?P<value>[^\s\"'|;&]{6,})", re.MULTILINE
@@ -54,7 +49,7 @@ def find_in_documents(text: str, lowered: str) -> Iterator[Span]:
         for found in _KIND_SECRET.finditer(text):
             yield from _manifest(text, found.start())
     for literals, rule in _COMMANDS:
-        if any(literal in lowered for literal in literals) and " -" in text:
+        if any(literal in lowered for literal in literals):
             yield from _commands(text, rule)
     if " -u" in text or "--user" in text:
         yield from _commands(text, _LOOSE_USER)
@@ -67,7 +62,7 @@ def _commands(text: str, rule: re.Pattern[str]) -> Iterator[Span]:
         start, end = found.span("value")
         if text[start] in "\"'" and text[end - 1] == text[start]:
             start, end = start + 1, end - 1
-        if is_secret_literal(text[start:end], least=4):
+        if is_secret_literal(text[start:end], 4):
             yield start, end, "password"
 
 
@@ -119,6 +114,6 @@ def _is_filled(value: str) -> bool:
     """Whether a place in a Secret holds a value at all, not a template, an example or a mask."""
     return (
         len(value) >= 2
-        and (looks_random(value) or not is_stand_in(value))
+        and (looks_random(value) or not is_example(value))
         and not value.startswith(("{", "[", "*", "&", "!"))
     )
