@@ -7,6 +7,7 @@ The rules that live here: which names there are (in many languages), and which o
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
@@ -31,6 +32,32 @@ class Sureness(IntEnum):
     NOT = 0
     HOLDS = 1  # a secret's word is somewhere in it: `password_of_db`
     IS = 2  # it ends with one: `db_password`, `DB_PASSWORD_2`
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that announces a secret, where it stands: `text[start:end]`."""
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    sureness: Sureness
+
+    @property
+    def next(self) -> str:
+        """The character behind the name; empty at the end of the text."""
+        return self.text[self.end : self.end + 1]
+
+    @property
+    def line_before(self) -> str:
+        """What stands in front of the name in its line (the last 300 characters of it)."""
+        return self.text[max(0, self.text.rfind("\n", 0, self.start) + 1, self.start - 300) : self.start]
+
+    @property
+    def is_verb(self) -> bool:
+        """Whether the name is "pass", which more often means to hand over."""
+        return self.end - self.start == 4 and self.text[self.start : self.end].lower() == "pass"
 
 
 @lru_cache(maxsize=8192)

@@ -180,7 +180,7 @@ def _addresses(text: str) -> Iterator[Span]:
         for found in _ADDRESS_LOGIN.finditer(text):
             user, password = found["user"], found["password"]
             if password is None:
-                if len(user) >= 20 and looks_random(user):
+                if len(user) >= (32 if re.fullmatch("[0-9a-f]+", user) else 20) and looks_random(user):
                     yield found.start("user"), found.end("user"), "token in an address"
             elif _is_login_secret(user, password):
                 yield found.start("password"), found.end("password"), "password in an address"
