@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 
 from huginn.scrubbing.names import Name, Sureness
-from huginn.scrubbing.shapes import decodes_to_login, is_example, is_secret_bareword, is_secret_literal, looks_random
+from huginn.scrubbing.shapes import (
+    decodes_to_login,
+    is_example,
+    is_secret_bareword,
+    is_secret_literal,
+    looks_random,
+    randomness,
+)
 
 Place = tuple[int, int]
 
@@ -20,11 +27,16 @@ _WRAPPERS = (
 _QUOTED = re.compile(
     _CLOSE + r"[ \t]*"
     r"(?:(?P<type>:?[ \t]*[\w.\[\]|<>?*&, ]{1,60}?)[ \t]*(?==))?"  # an annotation, or Go's type
-    r"(?P<op>=>|:=|[=!]==?|\?\?=|\|\|=|[?+]=|=|:|：|＝|->|,|\(|<-|)"
-    r"[ \t]*(?:\\?\r?\n[ \t]*)?"
+    r"(?P<op>=>|:=|[=!]==?|\?\?=|\|\|=|[?+]=|=|:|：|＝|->|,|\(|<-|\|\||\?\?|or\b|)"
+    r"[ \t]*(?:\\?\r?\n[ \t]*|\([ \t]*\r?\n[ \t]*)?"
     r"(?:(?:new )?(?:" + _WRAPPERS + r")\([ \t]*)?"
     r"(?:[bBrRuUfFlL$@]{1,2}(?=[\"'`]))?"
     r"(?P<quote>\\{1,3}[\"']|\"\"\"|'''|[\"'`]|“|«|„|‘|『|「)"
+)
+# `password = os.getenv("X") or "value"`
+_FALLBACK = re.compile(
+    r"[ \t]*(?P<op>:=|=|:)[ \t]*[\w.$>-]{1,80}[(\[][\"'][^\"'\n]{1,80}[\"'][)\]]?[ \t]*"
+    r"(?:\|\||\?\?|or|,)[ \t]*(?P<quote>[\"'])"
 )
 _QUOTE_ENDS = {"“": "”", "«": "»", "„": "“", "‘": "’", "『": "』", "「": "」"}
 _BARE_OPERATOR = re.compile(_CLOSE + r"(?P<space>[ \t]*)(?P<op>=>|:=|[?+]?=|:|：|＝|->)(?!=)[ \t]*(?=[^\s\"'`])")
@@ -35,6 +47,8 @@ _LITERAL_START = re.compile(
     r"[ \t]*(?:(?:export|set|ENV|ARG|env|setx|-e|--env|--build-arg|-\s)[ \t]+|[-#;*/]+[ \t]*|\$env:|[\"'])?",
     re.IGNORECASE,
 )
+# Capitals, small letters and digits: hardly a variable, if it is not made of words.
+_MIXED = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*\d)[A-Za-z\d]{10,64}")
 _SCREAMING = re.compile(r"[A-Z][A-Z0-9_]*")
 _OTHER_SETTING = re.compile(r"\b(?:user|host|dbname|uid|username|server|port|ansible_\w+)[ ]?=[^=,\s]+[ \t]")
 
@@ -43,6 +57,8 @@ def quoted(name: Name) -> Place | None:
     """The value in quotes that belongs to `name`."""
     found = _QUOTED.match(name.text, name.end, name.end + 400)
     if not found or not _belongs(found, name):
+        found = _FALLBACK.match(name.text, name.end, name.end + 400)
+    if not found:
         return None
     first = found.end()
     last = _closing(name.text, first, _QUOTE_ENDS.get(found["quote"], found["quote"]))
@@ -110,7 +126,9 @@ def _is_bare_secret(value: str, name: Name, *, literal: bool) -> bool:
         return literal and looks_random(value) and len(value) >= 12
     if literal:
         return is_secret_literal(value, 6 if name.kind == "password" else 8) and not re.search(r"\w\(", value)
-    return is_secret_bareword(value)
+    return is_secret_bareword(value) or bool(
+        name.kind == "password" and _MIXED.fullmatch(value) and randomness(value) > -2
+    )
 
 
 def _rest_of_line(name: Name, operator: re.Match[str]) -> Place | None:

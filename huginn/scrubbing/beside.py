@@ -14,9 +14,11 @@ from huginn.scrubbing.shapes import is_secret_bareword, is_secret_literal, looks
 
 _SENTENCE = re.compile(
     r"(?:[^\n:：=＝\"'`<>(){}\[\];&]{0,40}?"
-    r"(?:[:：]|\b(?:is|was|are|ist|lautet|war|est|es|är|to|now|jest|->|→|=>)(?=[ :]):?)|[ ]{0,2}[*_]{1,2}:?)?"
+    r"(?:[:：][*_]{0,2}(?:[ \t]*[\w.@+-]{1,40}[ \t]+/)?|[ \t]\|"
+    r"|\b(?:is|was|are|ist|lautet|war|est|es|är|to|now|jest|->|→|=>)(?=[ :]):?)|[ ]{0,2}[*_]{1,2}:?)?"
     r"[ \t]*[*_`\"'(]{0,3}(?P<value>[^\s\"'`<>\\，；。、「」（）]{8,4096})"
 )
+_NEXT_LINE = re.compile(r"[ \t]*[:：]?[ \t]*\r?\n[ \t]*(?P<value>[^\s]{8,4096})[ \t\r]*(?=\n|\Z)")
 _ELEMENT = re.compile(
     r"[\"']?(?:\s[^<>\n]{0,100})?>\s{0,40}(?:<!\[CDATA\[)?(?P<value>[^<>\s\]]{4,1000})\s{0,40}(?:\]\]>\s{0,40})?</"
 )
@@ -24,6 +26,10 @@ _PAIR = re.compile(
     r"[\"']?\s{0,40}[,;/]?\s{0,40}(?:-\s{0,40})?(?:\{[^{}]{0,300}?)?[\"']?"
     r"\b(?:value|Value|default|content|secretValue|VALUE)[\"']?\s{0,40}(?:=>|[:=])\s{0,40}"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\"'\n]{4,1000})(?P=quote)|(?P<value>[^\s\"'`<>,;{}]{6,1000}))"
+)
+_LOGIN = re.compile(
+    r"[\"']?\s{0,4}[=:]?\s{0,4}[(\[]\s{0,40}(?:\"[^\"\n]{0,100}\"|'[^'\n]{0,100}'|[\w.]{1,100})\s{0,4},\s{0,40}"
+    r"(?P<quote>[\"'])(?P<value>[^\"'\s]{4,1000})(?P=quote)"
 )
 _OPTION = re.compile(r"(?:[ \t]+|=)(?P<value>[^\s\"'`<>;|]{6,1000})")
 _LOGIN_BEFORE = re.compile(r"\b(?:login|machine|user|account)\s+\S+\s+$")
@@ -51,6 +57,12 @@ def pair(name: Name) -> Place | None:
     return found.span("value") if is_secret_bareword(found["value"]) else None
 
 
+def login(name: Name) -> Place | None:
+    """`auth=("user", "value")`, `NetworkCredential("user", "value")`."""
+    found = _LOGIN.match(name.text, name.end) if name.kind == "credential" else None
+    return found.span("value") if found and is_secret_literal(found["value"]) else None
+
+
 def option(name: Name) -> Place | None:
     """`--password value`, `ENV PASSWORD value`, `login x password value`, and a line of just name and value."""
     if name.next not in (" ", "\t", "=") or not (found := _OPTION.match(name.text, name.end)):
@@ -67,7 +79,8 @@ def option(name: Name) -> Place | None:
 
 def sentence(name: Name) -> Place | None:
     """`the password for the door is …`: only what is random through and through."""
-    found = _SENTENCE.match(name.text, name.end, name.end + 5000)
+    text_after = (name.text, name.end, name.end + 5000)
+    found = _NEXT_LINE.match(*text_after) or _SENTENCE.match(*text_after)
     if not found or found.start("value") == name.end or (name.is_verb and name.next != ":"):
         return None
     first, last = trimmed(name.text, *found.span("value"))

@@ -40,6 +40,9 @@ _COMMANDS = (
 _LOOSE_USER = re.compile(
     r"(?:^|[ \t\"',\[])(?:-u|--user)[ =\"',]{1,5}[\w.@+-]{1,100}:(?P<value>[^\s\"'|;&]{6,})", re.MULTILINE
 )
+_IDENTIFIED = re.compile(
+    r"identified\s+(?:with\s+\w+\s+)?by\s+(?P<value>'[^'\n]{4,100}'|\"[^\"\n]{4,100}\")", re.IGNORECASE
+)
 _PGPASS = re.compile(r"^(?:[\w.*-]+):(?:\d{2,5}|\*):[\w*.-]+:[\w*.-]+:(?P<value>[^\s:]{4,})[ \t]*$", re.MULTILINE)
 
 
@@ -51,6 +54,8 @@ def find_in_documents(text: str, lowered: str) -> Iterator[Span]:
     for literals, rule in _COMMANDS:
         if any(literal in lowered for literal in literals):
             yield from _commands(text, rule)
+    if "identified" in lowered:
+        yield from _commands(text, _IDENTIFIED)
     if " -u" in text or "--user" in text:
         yield from _commands(text, _LOOSE_USER)
     if ":5432:" in text or ":*:" in text:

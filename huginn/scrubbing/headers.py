@@ -15,7 +15,8 @@ _SCHEME_VALUE = re.compile(r"[ \t:\"'=+]{1,6}(?P<value>[A-Za-z0-9._~+/=\-]{8,409
 _BASIC_VALUE = re.compile(r"[\"' +]{0,4}(?P<value>[A-Za-z0-9._~+/=\-]{8,4096})")
 _AUTHORIZATION = re.compile(
     r"[\"'\])]{0,3}\s{0,4}[:=,]\s{0,4}[\"'`]?"
-    r"(?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|splunk|key|bot)[ \t:]+)?[\"'{]?"
+    r"(?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|splunk|key|bot)[ \t:]+"
+    r"(?:[\"'`][ \t]*[+.&][ \t]*[\"'`])?)?[\"'{]?"
     r"(?P<value>[^\s\"'`<>,;]{8,4096})",
     re.IGNORECASE,
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from huginn.scrubbing.assigned import bare, quoted
-from huginn.scrubbing.beside import block, element, option, pair, sentence
+from huginn.scrubbing.beside import block, element, login, option, pair, sentence
 from huginn.scrubbing.headers import find_beside
 from huginn.scrubbing.names import FOREIGN, FOREIGN_MENTION, MENTION, Name, Sureness, announces
 from huginn.scrubbing.tokens import Span
@@ -53,7 +53,7 @@ def _name_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _value_beside(name: Name) -> Iterator[Span]:
     """The value that belongs to the name, if its place and its shape make it a secret."""
-    place = quoted(name) or bare(name) or element(name) or pair(name)
+    place = quoted(name) or bare(name) or element(name) or pair(name) or login(name)
     if not place and name.sureness == Sureness.IS:
         place = option(name) or sentence(name)
         if not place:

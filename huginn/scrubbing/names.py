@@ -21,7 +21,7 @@ FOREIGN_MENTION = re.compile("|".join(sorted(FOREIGN, key=lambda word: (-len(wor
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z][^\W\d_]*|[a-z]*[^\W\d_A-Za-z][^\W\d_]*")
 _GLUED = re.compile(
-    rf".*(?:password|passwd|passwort|passphrase)|(?:{'|'.join(sorted(WORDS['glued_owners']))})(?:pass|pwd)"
+    rf".*(?:password|passwd|passwort|passphrase)|(?:{'|'.join(sorted(WORDS['glued_owners']))})(?:pass|pwd|pw)"
 )
 _GLUED_KEY = tuple(f"{owner}key" for owner in sorted(WORDS["key_owners"] - {"app"}))
 

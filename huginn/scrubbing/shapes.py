@@ -35,13 +35,13 @@ _SEPARATOR = re.compile(r"[-_./:\\@~ ]")
 _SYMBOL = re.compile(r"[!#%*@^&$+=~?|<>()\[\]{}\\]")
 
 _EXAMPLE = re.compile(
-    r"example|change[-_ ]?me|changeit|placeholder|(?<![a-z])(?:your|my|the|some)[-_ ]|dummy|redacted|\bsample|xxxx"
-    r"|\.\.\.|…|\*\*\*|insert[-_ ]|replace|foobar|lorem|hunter2|abcdef|123456|012345|654321|qwerty"
+    r"example|change[-_ ]?me|changeit|placeholder|(?:^|[-_ .<])(?:your|my|the|some)[-_ ]|dummy|redacted|\bsample|xxxx"
+    r"|\.\.\.|…|\*{5,}|^\*{3}|\*{3}$|insert[-_ ]|replace|foobar|lorem|hunter2|abcdef|123456|012345|654321|qwerty"
     r"|not[-_ ]?a[-_ ]?real|secret[-_]here",
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(
-    r"\$\{|\$\(|\{\{|\}\}|#\{|<%|%>|\{[A-Za-z_][\w.\[\]'\"! :]*\}|\{\d*\}|%\(\w+\)|^%[A-Za-z_]\w*%$|^\$\d|^\$\[|@\{"
+    r"\$\{|\$\([A-Za-z_][^()]*\)|\{\{|\}\}|#\{|<%|%>|\{[A-Za-z_][\w.\[\]'\"! :]*\}|\{\d*\}|%\(\w+\)|^\$\d|^\$\[|@\{"
     r"|^%[-\d.]*[sdrifxvq]$|^<.*>$|^\[.*\]$|^@\w+@$|^__\w+__$|^!(?:Ref|Sub|vault|env|secret)\b|^!?\w*::|^ENC\["
     r"|^(?:vault|ssm|op|file|env|secret|arn|ref|keyring|secretsmanager|akv|gcpsm|sops)[:.](?!$)"
 )
@@ -63,10 +63,10 @@ _PATH = re.compile(
 )
 _SELECTOR = re.compile(r"--?[a-z][a-z-]*|\w+\[.*\]|[a-z]+#[a-z][a-z_-]*")
 # A name with a mark in front: variables, selectors, fields.
-_MARKED_NAME = re.compile(r"[%$&@:#.!*]{1,2}([A-Za-z_][\w.:-]*)")
+_MARKED_NAME = re.compile(r"[%$&@:#.!*]{1,2}([A-Za-z_][\w.:-]*)%?")
 # Regular expressions, formats of dates, escapes.
 _PATTERN = re.compile(
-    r"\(\?|\[\^?[^\]\s]*\w-\w[^\]]*\]|\\[dwsbSWAZxuU]|[.\])][*+]|%[YmdHMS][-/:T%]|\{\d+,?\d*\}|\w\|\w+\|\w"
+    r"\(\?|\[\^?[^\]\s]*\w-\w[^\]]*\]|\\[dwsbSWAZxuU]|[.\]][*+]|%[YmdHMS][-/:T ]?%[YmdHMSb]|\{\d+,?\d*\}|\w\|\w+\|\w"
 )
 _DOTTED_NAME = re.compile(r"[@$]?[A-Za-z_][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[!?]?")
 _WORD_NUMBER_WORD = re.compile(r"[A-Za-z]{3,}\d{2,}[A-Za-z]{3,}\W?")
@@ -127,13 +127,13 @@ def is_secret_literal(value: str, least: int = 6) -> bool:
         return False
     if _HEX.fullmatch(bare):
         return len(bare) >= 12
+    if len(bare) >= 8 and randomness(bare) >= (-2 if not bare.islower() and not bare.isupper() else 0):
+        return True
     symbols = len(_SYMBOL.findall(bare))
     if _SEPARATOR.search(bare) and not symbols and _is_slug(bare):
         return digits >= 3 and "/" not in bare and "." not in bare and not bare.isupper()
     if digits:
         return digits >= 2 or symbols > 0 or len(value) > len(bare)
-    if len(bare) >= 8 and randomness(bare) >= 0:
-        return True
     return symbols > 0 and letters >= 4 and "(" not in bare and not re.fullmatch(r"\w+([=&|+?@])\w+", bare)
 
 
