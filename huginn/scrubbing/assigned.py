@@ -26,7 +26,7 @@ _WRAPPERS = (
 )
 _QUOTED = re.compile(
     _CLOSE + r"[ \t]*"
-    r"(?:(?P<type>:?[ \t]*[\w.\[\]|<>?*&, ]{1,60}?)[ \t]*(?==))?"  # an annotation, or Go's type
+    r"(?:(?P<type>:[ \t]*[\w.\[\]|<>?*&, ]{1,60}?|[\w.\[\]<>*?]{1,40})[ \t]*(?==))?"  # an annotation, or Go's type
     r"(?P<op>=>|:=|[=!]==?|\?\?=|\|\|=|[?+]=|=|:|：|＝|->|,|\(|<-|\|\||\?\?|or\b|)"
     r"[ \t]*(?:\\?\r?\n[ \t]*|\([ \t]*\r?\n[ \t]*)?"
     r"(?:(?:new )?(?:" + _WRAPPERS + r")\([ \t]*)?"
@@ -40,8 +40,8 @@ _FALLBACK = re.compile(
 )
 _QUOTE_ENDS = {"“": "”", "«": "»", "„": "“", "‘": "’", "『": "』", "「": "」"}
 _BARE_OPERATOR = re.compile(_CLOSE + r"(?P<space>[ \t]*)(?P<op>=>|:=|[?+]?=|:|：|＝|->)(?!=)[ \t]*(?=[^\s\"'`])")
-_BARE_VALUE = re.compile(r"[^\s\"'`<>,;，；。、「」（）]{6,4096}")
-_REST_OF_LINE = re.compile(r"(?P<value>[^\s\"'`][^\s]{3,4095}?)[ \t]*(?:[ \t]#[^\n]*)?\r?(?=\n|\Z)")
+_BARE_VALUE = re.compile(r"[^\s\"'`<>,;，；。、「」（）]{6,1024}")
+_REST_OF_LINE = re.compile(r"(?P<value>[^\s\"'`]\S{3,1023}+)(?=[ \t]*+(?:(?<=[ \t])#[^\n]*)?\r?(?:\n|\Z))")
 _NEXT_PARAMETER = re.compile(r"&[\w.\-\[\]]+=")
 _LITERAL_START = re.compile(
     r"[ \t]*(?:(?:export|set|ENV|ARG|env|setx|-e|--env|--build-arg|-\s)[ \t]+|[-#;*/]+[ \t]*|\$env:|[\"'])?",
@@ -72,6 +72,8 @@ def _belongs(found: re.Match[str], name: Name) -> bool:
         return any(c in close for c in "\"'`")
     if op == "(":
         return not close
+    if name.is_verb and found["type"]:
+        return False
     if op == "":
         return not close and name.next in (" ", "\t") and "\n" not in found[0] and not name.is_verb
     return True
@@ -79,8 +81,8 @@ def _belongs(found: re.Match[str], name: Name) -> bool:
 
 def _closing(text: str, first: int, quote: str) -> int:
     """Where a quoted value ends; where it begins if its line has no end of it."""
-    line = text.find("\n", first, first + 5000)
-    limit = line if line >= 0 else min(len(text), first + 5000)
+    line = text.find("\n", first, first + 1200)
+    limit = line if line >= 0 else min(len(text), first + 1200)
     last = text.find(quote, first, limit)
     while last > first and len(quote) == 1 and text[last - 1] == "\\":
         last = text.find(quote, last + 1, limit)
@@ -126,9 +128,9 @@ def _is_bare_secret(value: str, name: Name, *, literal: bool) -> bool:
         return literal and looks_random(value) and len(value) >= 12
     if literal:
         return is_secret_literal(value, 6 if name.kind == "password" else 8) and not re.search(r"\w\(", value)
-    return is_secret_bareword(value) or bool(
-        name.kind == "password" and _MIXED.fullmatch(value) and randomness(value) > -2
-    )
+    if name.kind == "password" and _MIXED.fullmatch(value) and randomness(value) > -2:
+        return True
+    return is_secret_bareword(value)
 
 
 def _rest_of_line(name: Name, operator: re.Match[str]) -> Place | None:

@@ -10,15 +10,17 @@ from collections.abc import Iterator
 
 from huginn.scrubbing.assigned import Place, trimmed
 from huginn.scrubbing.names import Name, Sureness
-from huginn.scrubbing.shapes import is_secret_bareword, is_secret_literal, looks_random
+from huginn.scrubbing.shapes import WORDS, is_secret_bareword, is_secret_literal, looks_random
 
 _SENTENCE = re.compile(
     r"(?:[^\n:：=＝\"'`<>(){}\[\];&]{0,40}?"
     r"(?:[:：][*_]{0,2}(?:[ \t]*[\w.@+-]{1,40}[ \t]+/)?|[ \t]\|"
     r"|\b(?:is|was|are|ist|lautet|war|est|es|är|to|now|jest|->|→|=>)(?=[ :]):?)|[ ]{0,2}[*_]{1,2}:?)?"
-    r"[ \t]*[*_`\"'(]{0,3}(?P<value>[^\s\"'`<>\\，；。、「」（）]{8,4096})"
+    r"[ \t]*[*_`\"'(]{0,3}(?P<value>[^\s\"'`<>\\，；。、「」（）]{8,1024})"
 )
-_NEXT_LINE = re.compile(r"[ \t]*[:：]?[ \t]*\r?\n[ \t]*(?P<value>[^\s]{8,4096})[ \t\r]*(?=\n|\Z)")
+_NEXT_LINE = re.compile(r"[ \t]*[:：]?[ \t]*\r?\n[ \t]*(?P<value>[^\s]{8,1024})[ \t\r]*(?=\n|\Z)")
+_OTHER_THINGS = WORDS["other_endings"] - {"is", "at", "has", "set", "start", "end", "reset", "changed"}
+_FIRST_WORD = re.compile(r" ([a-z]+)")
 _ELEMENT = re.compile(
     r"[\"']?(?:\s[^<>\n]{0,100})?>\s{0,40}(?:<!\[CDATA\[)?(?P<value>[^<>\s\]]{4,1000})\s{0,40}(?:\]\]>\s{0,40})?</"
 )
@@ -79,10 +81,12 @@ def option(name: Name) -> Place | None:
 
 def sentence(name: Name) -> Place | None:
     """`the password for the door is …`: only what is random through and through."""
-    text_after = (name.text, name.end, name.end + 5000)
+    text_after = (name.text, name.end, name.end + 1200)
     found = _NEXT_LINE.match(*text_after) or _SENTENCE.match(*text_after)
     if not found or found.start("value") == name.end or (name.is_verb and name.next != ":"):
         return None
+    if (word := _FIRST_WORD.match(name.text, name.end, found.start("value"))) and word[1] in _OTHER_THINGS:
+        return None  # `password manager: …`
     first, last = trimmed(name.text, *found.span("value"))
     while last > first and name.text[last - 1] in ",;":
         last -= 1
@@ -96,7 +100,7 @@ def sentence(name: Name) -> Place | None:
 
 def block(name: Name) -> Iterator[Place]:
     """A YAML block under a secret's name: every line of it, if none holds several words."""
-    found = _BLOCK.match(name.text, name.end, name.end + 20_000)
+    found = _BLOCK.match(name.text, name.end, name.end + 5000)
     if not found:
         return
     lines = [line for line in re.finditer(r"[^\n]+", found["lines"]) if line[0].strip()]

@@ -6,6 +6,7 @@ commands (`curl -u`, `mysql -p`, `sshpass -p`), and lines of a `.pgpass` file.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -16,7 +17,7 @@ _KIND_SECRET = re.compile(r"(?:^|[{,\n])[ \t-]*[\"']?kind[\"']?[ \t]*:[ \t]*[\"'
 _DOCUMENT_END = re.compile(r"^---", re.MULTILINE)
 _DATA_LINE = re.compile(r"(?P<indent>[ \t]*)(?:- )?[\"']?(?:data|stringData)[\"']?[ \t]*:[ \t]*(?:#.*)?$")
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)[\"']?[\w.\-/]+[\"']?[ \t]*:[ \t]*(?P<value>[^\s#].*?)?[ \t]*$")
-_DATA_OBJECT = re.compile(r"[\"']?(?:data|stringData)[\"']?[ \t]*:\s*\{(?P<entries>[^{}]{0,100000})\}")
+_DATA_OBJECT = re.compile(r"[\"']?(?:data|stringData)[\"']?[ \t]*:\s*\{(?P<entries>[^{}]*+)\}")
 _OBJECT_ENTRY = re.compile(
     r"[\"']?[\w.\-/]+[\"']?\s*:\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"
 )
@@ -49,8 +50,7 @@ _PGPASS = re.compile(r"^(?:[\w.*-]+):(?:\d{2,5}|\*):[\w*.-]+:[\w*.-]+:(?P<value>
 def find_in_documents(text: str, lowered: str) -> Iterator[Span]:
     """The spans of `text` that are secrets by the document or the command in which they stand."""
     if "Secret" in text and "kind" in text and "ata" in text:
-        for found in _KIND_SECRET.finditer(text):
-            yield from _manifest(text, found.start())
+        yield from _manifests(text)
     for literals, rule in _COMMANDS:
         if any(literal in lowered for literal in literals):
             yield from _commands(text, rule)
@@ -71,16 +71,17 @@ def _commands(text: str, rule: re.Pattern[str]) -> Iterator[Span]:
             yield start, end, "password"
 
 
-def _manifest(text: str, position: int) -> Iterator[Span]:
-    """All values of one Kubernetes Secret: the YAML document, or the JSON object, around `position`."""
-    first = max((m.end() for m in _DOCUMENT_END.finditer(text, 0, position)), default=0)
-    following = _DOCUMENT_END.search(text, position)
-    last = following.start() if following else len(text)
-    for entries in _DATA_OBJECT.finditer(text, first, last):
-        for entry in _OBJECT_ENTRY.finditer(text, entries.start("entries"), entries.end("entries")):
-            if _is_filled(entry["value"]):
-                yield entry.start("value"), entry.end("value"), "kubernetes secret"
-    yield from _data_lines(text, first, last)
+def _manifests(text: str) -> Iterator[Span]:
+    """All values of the Kubernetes Secrets in `text`, which may be among other documents."""
+    bounds = [0, *(m.end() for m in _DOCUMENT_END.finditer(text)), len(text)]
+    for first, last in itertools.pairwise(bounds):
+        if not _KIND_SECRET.search(text, first, last):
+            continue
+        for entries in _DATA_OBJECT.finditer(text, first, last):
+            for entry in _OBJECT_ENTRY.finditer(text, entries.start("entries"), entries.end("entries")):
+                if _is_filled(entry["value"]):
+                    yield entry.start("value"), entry.end("value"), "kubernetes secret"
+        yield from _data_lines(text, first, last)
 
 
 def _data_lines(text: str, first: int, last: int) -> Iterator[Span]:

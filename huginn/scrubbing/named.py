@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from huginn.scrubbing.assigned import bare, quoted
 from huginn.scrubbing.beside import block, element, login, option, pair, sentence
-from huginn.scrubbing.headers import find_beside
+from huginn.scrubbing.headers import find_beside, find_cookies
 from huginn.scrubbing.names import FOREIGN, FOREIGN_MENTION, MENTION, Name, Sureness, announces
 from huginn.scrubbing.tokens import Span
 
@@ -19,6 +19,7 @@ from huginn.scrubbing.tokens import Span
 def find_named(text: str, lowered: str) -> Iterator[Span]:
     """The spans of `text` that are secrets by the name beside them. `lowered` is `text` in small letters."""
     yield from _beside_mentions(text, MENTION.finditer(lowered))
+    yield from find_cookies(text, lowered)
     if any(word in lowered for word in FOREIGN):
         yield from _beside_mentions(text, FOREIGN_MENTION.finditer(lowered))
 

@@ -15,7 +15,7 @@ from huginn.scrubbing.shapes import WORDS
 
 # By these words, in small letters, a place is found at all. Plain words only: alternatives of another form make the
 # search many times slower. What they mean is for `announces`.
-MENTION = re.compile("pass|pwd|secret|token|key|credential|auth|bearer|basic |cookie|pw")
+MENTION = re.compile("pass|pwd|secret|token|key|credential|auth|bearer|basic |pw")
 FOREIGN = WORDS["foreign_passwords"]
 FOREIGN_MENTION = re.compile("|".join(sorted(FOREIGN, key=lambda word: (-len(word), word))))
 

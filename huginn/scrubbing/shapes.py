@@ -27,6 +27,9 @@ _USUAL = {
     for second, digit in zip(string.ascii_lowercase, row, strict=True)
 }
 
+# The characters by which a longer value is judged: what is examined must not grow with what is written.
+_ENOUGH = 128
+
 CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _DIGITS = re.compile(r"\d+")
@@ -66,7 +69,8 @@ _SELECTOR = re.compile(r"--?[a-z][a-z-]*|\w+\[.*\]|[a-z]+#[a-z][a-z_-]*")
 _MARKED_NAME = re.compile(r"[%$&@:#.!*]{1,2}([A-Za-z_][\w.:-]*)%?")
 # Regular expressions, formats of dates, escapes.
 _PATTERN = re.compile(
-    r"\(\?|\[\^?[^\]\s]*\w-\w[^\]]*\]|\\[dwsbSWAZxuU]|[.\]][*+]|%[YmdHMS][-/:T ]?%[YmdHMSb]|\{\d+,?\d*\}|\w\|\w+\|\w"
+    r"\(\?|\[\^?[^\]\s]*\w-\w[^\]]*\]|\\[dwsbSWAZxuU]|[.\]][*+]|%[YmdHMS][-/:T ]?%[YmdHMSb]|\{\d+,?\d*\}"
+    r"|\w\|[\w:.,]+\|\w"
 )
 _DOTTED_NAME = re.compile(r"[@$]?[A-Za-z_][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[!?]?")
 _WORD_NUMBER_WORD = re.compile(r"[A-Za-z]{3,}\d{2,}[A-Za-z]{3,}\W?")
@@ -98,10 +102,14 @@ def randomness(value: str) -> float:
     )
 
 
-@lru_cache(maxsize=4096)
 def looks_random(value: str) -> bool:
     """Whether nobody would write `value` as a name, a word, a path or a number."""
-    if not 8 <= len(value) <= 4096 or " " in value or is_example(value) or is_known_form(value):
+    return _looks_random(value[:_ENOUGH])
+
+
+@lru_cache(maxsize=4096)
+def _looks_random(value: str) -> bool:
+    if len(value) < 8 or " " in value or is_example(value) or is_known_form(value):
         return False
     if _HEX.fullmatch(value):
         return len(value) >= 16 and not value.isdigit()
@@ -111,10 +119,14 @@ def looks_random(value: str) -> bool:
     return randomness(value) + min(inner_symbols, 2) >= 1
 
 
-@lru_cache(maxsize=4096)
 def is_secret_literal(value: str, least: int = 6) -> bool:
     """Whether a literal that stands beside a secret's name is a secret: weak ones such as `summer42rain` too."""
-    if not least <= len(value) <= 4096 or is_example(value) or is_known_form(value):
+    return _is_secret_literal(value[:_ENOUGH], least)
+
+
+@lru_cache(maxsize=4096)
+def _is_secret_literal(value: str, least: int) -> bool:
+    if len(value) < least or is_example(value) or is_known_form(value):
         return False
     if any(c.isspace() for c in value) or _names_a_secret(value):
         return False
@@ -137,9 +149,13 @@ def is_secret_literal(value: str, least: int = 6) -> bool:
     return symbols > 0 and letters >= 4 and "(" not in bare and not re.fullmatch(r"\w+([=&|+?@])\w+", bare)
 
 
-@lru_cache(maxsize=4096)
 def is_secret_bareword(value: str) -> bool:
     """Whether a word without quotes, which might be an expression, is a secret: only what no name looks like."""
+    return _is_secret_bareword(value[:_ENOUGH])
+
+
+@lru_cache(maxsize=4096)
+def _is_secret_bareword(value: str) -> bool:
     if re.search(r"[()\[\]{}|]", value) or value.endswith((":", "=>")) or _names_a_secret(value):
         return False
     if _DOTTED_NAME.fullmatch(value) and randomness(re.split(r"\W", value)[0]) < 1:
