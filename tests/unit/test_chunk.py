@@ -75,7 +75,17 @@ KINDS: dict[str, tuple[str, Callable[[Dice, int], list[str]]]] = {
     "json": ("a.json", record),
     "csv": ("a.csv", lambda dice, n: [f"{n},{n * n},{dice.random()},{words(dice, 1, 2)}"]),
 }
-INSERTED = ("", "x", "    pass", "def new():", "# a remark", "a longer line than the others " * 6, "z" * 5000)
+INSERTED = (
+    "",
+    "x",
+    "```",
+    "---",
+    "    pass",
+    "def new():",
+    "# a remark",
+    "a longer line than the others " * 6,
+    "z" * 5000,
+)
 
 
 def lines_of(kind: str, seed: int) -> list[str]:
