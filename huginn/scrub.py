@@ -4,9 +4,9 @@ A whole text goes in, before it is cut into pieces; out comes the same text, wit
 is replaced by `[secret: kind]`, and the count of masks by kind. Nothing else comes out: no log, no error text ever
 holds a value, and nothing is asked over the network.
 
-Where to look: providers' tokens are found by the kingfisher library, other tokens, keys and addresses in
-`scrub_tokens`, values beside a telling name in `scrub_named`, values in telling documents and commands in
-`scrub_manifests`; `scrub_shapes` tells a secret from an example, a hash or a name by its shape.
+Where to look: providers' tokens are found by the kingfisher library; the rules of our own are in `huginn.scrubbing`:
+`tokens` (tokens, keys and addresses that tell by themselves), `named` (values beside a telling name, `names`),
+`headers`, `documents` (manifests and commands), and `shapes`, which tells a secret from an example, a hash or a name.
 """
 
 from __future__ import annotations
@@ -14,23 +14,19 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import re
-import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import core_schema
 
-from huginn.scrub_manifests import find_in_documents
-from huginn.scrub_named import find_named
-from huginn.scrub_shapes import is_stand_in
-from huginn.scrub_tokens import Span, find_tokens
-
-if TYPE_CHECKING:
-    from kingfisher_sdk import Scanner
+from huginn.scrubbing import library
+from huginn.scrubbing.documents import find_in_documents
+from huginn.scrubbing.named import find_named
+from huginn.scrubbing.tokens import Span, find_tokens
 
 VERSION = "1"
 """To be raised whenever what is masked changes: it is a part of the index's label."""
@@ -38,7 +34,8 @@ VERSION = "1"
 _MAKER = object()  # the key to making `Clean`, which stays in this file
 _MASK = re.compile(r"\[secret: [a-z0-9][a-z0-9 ]{0,60}\]")
 # A mask that was cut in two is still no secret; what a cut leaves stands at the edge of a text.
-_CUT_MASK = re.compile(r"\A[a-z0-9: ]{0,60}\]|\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
+_CUT_MASK_BEFORE = re.compile(r"[a-z0-9: ]{0,70}\]")
+_CUT_MASK_BEHIND = re.compile(r"\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
 
 
 class Clean(str):
@@ -47,6 +44,7 @@ class Clean(str):
     __slots__ = ()
 
     def __new__(cls, text: str, maker: object = None) -> Clean:
+        """Refuse all that do not hold the key."""
         if maker is not _MAKER:
             raise TypeError("only huginn.scrub makes Clean: call scrub(text).clean")
         return super().__new__(cls, text)
@@ -111,116 +109,43 @@ def holds_secret(text: str) -> bool:
 def fingerprint() -> str:
     """A short digest of all that decides what is masked: this version, the rules' text, the library's version."""
     digest = hashlib.sha256(VERSION.encode())
-    for name in ("scrub.py", "scrub_manifests.py", "scrub_named.py", "scrub_shapes.py", "scrub_tokens.py"):
-        digest.update(Path(__file__).with_name(name).read_bytes())
+    here = Path(__file__)
+    for path in (here, *sorted(here.with_name("scrubbing").glob("*.*"))):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     digest.update(importlib.metadata.version("kingfisher-secret-scanner").encode())
     return digest.hexdigest()[:16]
 
 
 def prepare(cache_dir: Path) -> None:
     """Keep the compiled rules in `cache_dir`, a folder of the state: the first compilation takes seconds."""
-    _library.use_cache(cache_dir)
-
-
-# --- the library
-
-
-class _Library:
-    """The kingfisher scanner, compiled when the first text comes, once for all threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._cache_dir: Path | None = None
-        self._scanner: Scanner | None = None
-
-    def use_cache(self, cache_dir: Path) -> None:
-        with self._lock:
-            self._cache_dir = cache_dir
-
-    def scanner(self) -> Scanner:
-        scanner = self._scanner
-        if scanner is None:
-            with self._lock:
-                scanner = self._scanner = self._scanner or self._compile()
-        return scanner
-
-    def _compile(self) -> Scanner:
-        from kingfisher_sdk import Rules, Scanner  # noqa: PLC0415 -- not before a text is to be scrubbed
-
-        if self._cache_dir is None:
-            return Scanner(Rules(cache=False))
-        self._cache_dir.mkdir(parents=True, exist_ok=True)
-        self._cache_dir.chmod(0o700)  # others' write permission would switch the cache off
-        return Scanner(Rules(cache_dir=self._cache_dir))
-
-
-_library = _Library()
-
-# Own rules do better there: private keys (also without an end) and logins in addresses.
-_LEFT_OUT = re.compile(r"\.private-key|generic-credential-uri|client-id|pub-api-key|access-id|curl-auth")
-# Helpers of other rules: most are names and addresses, these are secrets.
-_HELPERS = frozenset(
-    f"betterleaks.{name}"
-    for name in (
-        "alibaba-sts-security-token",
-        "aws-secret-access-key",
-        "exoscale-api-secret",
-        "polymarket-api-secret",
-        "polymarket-passphrase",
-    )
-)
-_PLAIN_KINDS = {
-    "github pat": "github token",
-    "github fine grained pat": "github token",
-    "gitlab pat": "gitlab token",
-    "aws access token": "aws key id",
-    "aws secret access key": "aws secret key",
-    "gcp api key": "google api key",
-    "npmjsaccesstoken": "npm token",
-    "stripe access token": "stripe key",
-}
-
-
-def _kind(rule_id: str) -> str:
-    """A rule's id in plain words: `betterleaks.slack-bot-token.1` is `slack bot token`."""
-    name = re.sub(r"^[\w.]*?[./](?=[a-z])|\.\d+$", "", rule_id.removeprefix("veles.secrets/"))
-    words = re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()
-    return _PLAIN_KINDS.get(words, words)
-
-
-def _find_known(text: str) -> Iterable[Span]:
-    """What the library finds, as spans of characters (it counts bytes)."""
-    data = text.encode("utf-8", "replace")
-    found = []
-    for finding in _library.scanner().scan(data):
-        if _LEFT_OUT.search(finding.rule_id) or not (finding.visible or finding.rule_id in _HELPERS):
-            continue
-        location = finding.location
-        found.append((location["start_offset"], location["end_offset"], _kind(finding.rule_id)))
-    if found and len(data) != len(text):
-        found = [(len(data[:s].decode()), len(data[:e].decode()), kind) for s, e, kind in found]
-    for start, end, kind in found:
-        while end < len(text) and (text[end].isalnum() and text[end].isascii() or text[end] in "_="):
-            end += 1  # the library's patterns end at a length, the secret may not
-        if not is_stand_in(text[start:end]):
-            yield start, end, kind
-
-
-# --- from spans to masks
+    library.use_cache(cache_dir)
 
 
 def _find(text: str) -> list[Span]:
     """All places of `text` that are to be masked, in order, none overlapping another."""
     view = text.replace("\0", " ") if "\0" in text else text
-    masks = []
-    if "]" in view or "[" in view:
-        masks = [m.span() for rule in (_MASK, _CUT_MASK) for m in rule.finditer(view)]
-        view = _MASK.sub(lambda m: "*" * len(m[0]), view)
+    masks = _masks(view)
+    view = _MASK.sub(lambda m: "*" * len(m[0]), view)
     lowered = view.lower()
     if len(lowered) != len(view):  # a few capitals become two letters
         lowered = "".join(small if len(small := c.lower()) == 1 else c for c in view)
-    spans = [*_find_known(view), *find_tokens(view), *find_named(view, lowered), *find_in_documents(view, lowered)]
-    return _without_masks(_merged(spans), sorted(masks), view)
+    spans = [
+        *library.find_known(view),
+        *find_tokens(view),
+        *find_named(view, lowered),
+        *find_in_documents(view, lowered),
+    ]
+    return _without_masks(_merged(spans), masks, view)
+
+
+def _masks(text: str) -> list[tuple[int, int]]:
+    """Where masks stand already, whole ones and the two that a cut may have left at the edges."""
+    masks = [m.span() for m in _MASK.finditer(text)]
+    if before := _CUT_MASK_BEFORE.match(text):
+        masks.insert(0, before.span())
+    if behind := _CUT_MASK_BEHIND.search(text, max(0, len(text) - 80)):
+        masks.append(behind.span())
+    return masks
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -20,7 +20,9 @@ _NAMES: Final = 100
 _NAME_COUNT: Final = 3
 
 # `getUserName`, `HTTPServer`, `utf8Text`: where a word of its own begins inside a word.
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SMALL: Final = "a-zß-öø-ÿα-ωа-я"
+_CAPITAL: Final = "A-ZÀ-ÖØ-ÞΑ-ΩА-Я"
+_CAMEL: Final = re.compile(rf"(?<=[{_SMALL}0-9])(?=[{_CAPITAL}])|(?<=[{_CAPITAL}])(?=[{_CAPITAL}][{_SMALL}])")
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 

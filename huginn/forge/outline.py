@@ -37,7 +37,7 @@ class _Definition:
     section: int  # the first line that belongs to it
     line: int  # the line with its name
     level: int
-    name: str
+    name: str  # empty: it begins a section and encloses nothing
 
 
 class Outline:
@@ -68,7 +68,7 @@ def _definitions(text: str, lines: Sequence[str], starts: Sequence[int], languag
     for line, level, name in _named_lines(text, lines, starts, language):
         if line > before:
             section = _section_start(lines, line, before + 1, language)
-            before = line
+            before = line + 1 if language.scope is Scope.UNDERLINED else line
             yield _Definition(section, line, level, _tidy(name))
 
 
@@ -88,24 +88,26 @@ def _named_lines(
 def _headings(
     text: str, lines: Sequence[str], starts: Sequence[int], language: Language
 ) -> Iterator[tuple[int, int, str]]:
+    """Headings; those in a block of code have no name.
+
+    They are told all the same, and cut at: whether a line stands in a block of code depends on all that is above it,
+    and one new fence at the top would move every cut of the file.
+    """
     markdown = language.scope is Scope.MARKDOWN
     hidden = _fenced(text) if markdown else []
     if language.definition is not None:
         for match in language.definition.finditer(text):
-            if not _within(match.start(), hidden):
-                yield (
-                    bisect_right(starts, match.start()) - 1,
-                    _marks(match[0]),
-                    match[match.lastindex or 0].rstrip(" \t\r#"),
-                )
+            name = "" if _within(match.start(), hidden) else match[match.lastindex or 0].rstrip(" \t\r#")
+            yield bisect_right(starts, match.start()) - 1, _marks(match[0]), name
     levels: dict[str, int] = {"=": 1, "-": 2} if markdown else {}
     for match in _UNDERLINE.finditer(text):
         line = bisect_right(starts, match.start()) - 2
         title = lines[line]
+        if markdown and match[1] not in levels:
+            continue
         if _is_title(title) and (markdown or len(title.rstrip()) <= len(match[0].rstrip()) + 2):
-            if markdown and (match[1] not in levels or _within(match.start(), hidden)):
-                continue
-            yield line, levels.setdefault(match[1], len(levels) + 1), title
+            name = "" if _within(match.start(), hidden) else title
+            yield line, levels.setdefault(match[1], len(levels) + 1), name
 
 
 def _is_title(line: str) -> bool:
@@ -204,7 +206,7 @@ def _after_scope(lines: Sequence[str], line: int, definition: int) -> int:
 def _changes(definitions: Sequence[_Definition], ends: dict[int, int]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """(line, names from there on), in the order of lines."""
     stack: list[tuple[int, str]] = []
-    opened = [(each.section, 1, each.level, each.name) for each in definitions]
+    opened = [(each.section, 1, each.level, each.name) for each in definitions if each.name]
     for line, _, level, name in sorted([*opened, *((line, 0, level, "") for line, level in ends.items())]):
         stack = [(outer, around) for outer, around in stack if outer < level]
         if name:

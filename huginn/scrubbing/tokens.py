@@ -1,7 +1,7 @@
 """Secrets that tell by themselves what they are: text goes in, spans (start, end, kind) come out.
 
 The rules that live here: private keys as a whole, tokens with a known beginning (also when they are folded over
-several lines), passwords and tokens in addresses, webhook addresses. What needs a name beside it is in `scrub_named`;
+several lines), passwords and tokens in addresses, webhook addresses. What needs a name beside it is in `named`;
 most providers' tokens are found by the kingfisher library (`scrub`).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from huginn.scrub_shapes import is_stand_in, is_secret_literal, looks_random
+from huginn.scrubbing.shapes import is_example, is_secret_literal, looks_random
 
 Span = tuple[int, int, str]
 
@@ -60,7 +60,7 @@ _KEY_BODY = re.compile(
     r"(?P<word>[A-Z][A-Za-z-]{2,20}: [^\n\\\"]{0,200}|[A-Za-z0-9+/]{2,}={0,2})(?=[^A-Za-z0-9]|$)"
 )
 _KEY_LINE = re.compile(r"[ \t>#*+|\"'`-]*[A-Za-z0-9+/]{16,}={0,2}(?:\\n)?[\"'`,; \t\r+]*")
-_PUTTY = re.compile(r"Private-Lines: (\d+)")
+_PUTTY = re.compile(r"Private-Lines: \d+\r?((?:\n[A-Za-z0-9+/=]{16,}\r?){1,200}(?:\nPrivate-MAC: \w+)?)")
 _RECOVERY_KEY = re.compile(
     r"\bEs[1-9A-HJ-NP-Za-km-z]{2}(?:[ ][1-9A-HJ-NP-Za-km-z]{4}){10,11}(?:[ ][1-9A-HJ-NP-Za-km-z]{1,4})?"
 )
@@ -70,7 +70,7 @@ _ADDRESS_LOGIN = re.compile(
     r"://(?P<user>[^\s/:@\"'`<>\\]{0,200})(?::(?P<password>[^\s/\"'`<>\\]{1,300}))?@(?=[\w\[{$])"
 )
 _QUERY = re.compile(
-    r"[?&;](?:[\w.-]*(?:token|secret|passw(?:or)?d|pwd|api_?key|apikey|access_?key|signature|credential)|sig|key|auth|jwt|code|sv_sig)"
+    r"[?&;](?:[\w.-]*(?:token|secret|passw(?:or)?d|pwd|api_?key|apikey|access_?key|signature|credential)|sig|key|auth|jwt)"
     r"=(?P<value>[^\s&\"'`<>#;)\]}\\|,]{6,1000})",
     re.IGNORECASE,
 )
@@ -93,14 +93,8 @@ def _private_keys(text: str) -> Iterator[Span]:
         for end in _KEY_END.finditer(text):
             yield from _key_before(text, end)
     if "Private-Lines: " in text:
-        for found in _PUTTY.finditer(text):
-            end = found.end()
-            for _ in range(min(int(found[1]), 200) + 1):
-                end = text.find("\n", end + 1)
-                if end < 0:
-                    end = len(text)
-                    break
-            yield found.end(), end, "private key"
+        for lines in _PUTTY.finditer(text):
+            yield lines.start(1), lines.end(), "private key"
     if "Es" in text:
         yield from ((m.start(), m.end(), "matrix recovery key") for m in _RECOVERY_KEY.finditer(text))
     if "ed25519 " in text:
@@ -166,7 +160,7 @@ def _whole_token(text: str, found: re.Match[str], kind: str, body: re.Pattern[st
             break
         spans.append((more.start(), more.end()))
         joined += more[0]
-    if len(joined) < (length or 16) - 4 or is_stand_in(joined):
+    if len(joined) < (length or 16) - 4 or is_example(joined):
         return
     # A body of plain words is a name that happens to begin like a token.
     if kind == "aws key id" or looks_random(joined) or looks_random(joined[-20:]):
@@ -177,11 +171,7 @@ def _secrets_near_key_ids(text: str, rule: re.Pattern[str]) -> Iterator[Span]:
     """The secret that goes with a cloud key's id has no form of its own: 40 characters close by."""
     for found in rule.finditer(text):
         for near in _AWS_SECRET.finditer(text, max(0, found.start() - 200), found.end() + 300):
-            if (
-                looks_random(near[0])
-                and not near[0].isalnum()
-                or (near[0].lower() != near[0] and looks_random(near[0]))
-            ):
+            if looks_random(near[0]) and near[0].lower() != near[0]:
                 yield near.start(), near.end(), "aws secret key"
 
 
@@ -190,7 +180,7 @@ def _addresses(text: str) -> Iterator[Span]:
         for found in _ADDRESS_LOGIN.finditer(text):
             user, password = found["user"], found["password"]
             if password is None:
-                if len(user) >= 20 and looks_random(user):
+                if len(user) >= (32 if re.fullmatch("[0-9a-f]+", user) else 20) and looks_random(user):
                     yield found.start("user"), found.end("user"), "token in an address"
             elif _is_login_secret(user, password):
                 yield found.start("password"), found.end("password"), "password in an address"
@@ -209,6 +199,6 @@ def _addresses(text: str) -> Iterator[Span]:
 
 def _is_login_secret(user: str, password: str) -> bool:
     """Any password between `user:` and `@` counts, save examples, templates and well-known defaults."""
-    if password == user or len(password) < 4 or is_stand_in(password):
+    if password == user or len(password) < 4 or is_example(password):
         return False
     return not re.fullmatch(r"\d{1,5}|.*[{}\[\]].*|[A-Z_]+", password)

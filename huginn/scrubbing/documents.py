@@ -6,44 +6,43 @@ commands (`curl -u`, `mysql -p`, `sshpass -p`), and lines of a `.pgpass` file.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
-from huginn.scrub_shapes import is_secret_literal, is_stand_in, looks_random
-from huginn.scrub_tokens import Span
+from huginn.scrubbing.shapes import is_example, is_secret_literal, looks_random
+from huginn.scrubbing.tokens import Span
 
 _KIND_SECRET = re.compile(r"(?:^|[{,\n])[ \t-]*[\"']?kind[\"']?[ \t]*:[ \t]*[\"']?Secret[\"']?[ \t]*(?=[,}#\r\n]|$)")
 _DOCUMENT_END = re.compile(r"^---", re.MULTILINE)
 _DATA_LINE = re.compile(r"(?P<indent>[ \t]*)(?:- )?[\"']?(?:data|stringData)[\"']?[ \t]*:[ \t]*(?:#.*)?$")
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)[\"']?[\w.\-/]+[\"']?[ \t]*:[ \t]*(?P<value>[^\s#].*?)?[ \t]*$")
-_DATA_OBJECT = re.compile(r"[\"']?(?:data|stringData)[\"']?[ \t]*:\s*\{(?P<entries>[^{}]{0,100000})\}")
+_DATA_OBJECT = re.compile(r"[\"']?(?:data|stringData)[\"']?[ \t]*:\s*\{(?P<entries>[^{}]*+)\}")
 _OBJECT_ENTRY = re.compile(
     r"[\"']?[\w.\-/]+[\"']?\s*:\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"
 )
 
-# command, the options behind which its password stands
+_VALUE = r"[ ]*(?P<value>[^\s\"'|;&-][^\s\"'|;&]*|\"[^\"\n]+\"|'[^'\n]+')"
+_LOGIN_VALUE = r"[ =]?[\"']?[^\s:\"'@/]{1,100}:(?P<value>[^\s\"'|;&]+)"
+# The words of which one must be in the text, and a command up to its password.
 _COMMANDS = (
+    (("mysql", "mariadb"), re.compile(r"\b(?:mysql|mariadb)\w*\b[^\n|;&]{0,300}?[ ]-p" + _VALUE[4:])),
+    (("sshpass",), re.compile(r"\bsshpass[ ]+-p" + _VALUE)),
     (
-        ("mysql", "mariadb"),
-        re.compile(r"\b(?:mysql|mariadb)\w*\b[^\n|;&]{0,300}?[ ]-p(?P<value>[^\s\"'|;&]+|\"[^\"\n]+\"|'[^'\n]+')"),
-    ),
-    (("sshpass",), re.compile(r"\bsshpass[ ]+-p[ ]*(?P<value>[^\s\"'|;&]+|\"[^\"\n]+\"|'[^'\n]+')")),
-    (
-        ("login", "mongo", "ldap", "redis-cli"),
+        ("login -", "mongo", "ldap", "redis-cli"),
         re.compile(
-            r"\b(?:(?:docker|podman|helm|az|oc|buildah|skopeo|nerdctl|registry)\b[^\n|;&]{0,40}\blogin|mongo\w*|ldap\w+|redis-cli)\b[^\n|;&]{0,300}?"
-            r"[ ]-[pwa][ ]*(?P<value>[^\s\"'|;&-][^\s\"'|;&]*|\"[^\"\n]+\"|'[^'\n]+')"
+            r"\b(?:(?:docker|podman|helm|az|oc|buildah|skopeo|nerdctl|registry)\b[^\n|;&]{0,40}\blogin"
+            r"|mongo\w*|ldap\w+|redis-cli)\b[^\n|;&]{0,300}?[ ]-[pwa]" + _VALUE
         ),
     ),
-    (
-        ("curl", "wget", "http"),
-        re.compile(
-            r"\b(?:curl|wget|https?)\b[^\n|;&]{0,600}?[ ](?:-u|--user|-a|--auth|-U|--proxy-user)[ =]?[\"']?[^\s:\"'@/]{1,100}:(?P<value>[^\s\"'|;&]+)"
-        ),
-    ),
+    ((" --auth", " -a "), re.compile(r"\bhttps?\b[^\n|;&]{0,600}?[ ](?:-a|--auth)" + _LOGIN_VALUE)),
+    ((" -u", "-user"), re.compile(r"\b(?:curl|wget)\b[^\n|;&]{0,600}?[ ](?:-u|--user|-U|--proxy-user)" + _LOGIN_VALUE)),
 )
 _LOOSE_USER = re.compile(
     r"(?:^|[ \t\"',\[])(?:-u|--user)[ =\"',]{1,5}[\w.@+-]{1,100}:(?P<value>[^\s\"'|;&]{6,})", re.MULTILINE
+)
+_IDENTIFIED = re.compile(
+    r"identified\s+(?:with\s+\w+\s+)?by\s+(?P<value>'[^'\n]{4,100}'|\"[^\"\n]{4,100}\")", re.IGNORECASE
 )
 _PGPASS = re.compile(r"^(?:[\w.*-]+):(?:\d{2,5}|\*):[\w*.-]+:[\w*.-]+:(?P<value>[^\s:]{4,})[ \t]*$", re.MULTILINE)
 
@@ -51,11 +50,12 @@ _PGPASS = re.compile(r"^(?:[\w.*-]+):(?:\d{2,5}|\*):[\w*.-]+:[\w*.-]+:(?P<value>
 def find_in_documents(text: str, lowered: str) -> Iterator[Span]:
     """The spans of `text` that are secrets by the document or the command in which they stand."""
     if "Secret" in text and "kind" in text and "ata" in text:
-        for found in _KIND_SECRET.finditer(text):
-            yield from _manifest(text, found.start())
+        yield from _manifests(text)
     for literals, rule in _COMMANDS:
-        if any(literal in lowered for literal in literals) and " -" in text:
+        if any(literal in lowered for literal in literals):
             yield from _commands(text, rule)
+    if "identified" in lowered:
+        yield from _commands(text, _IDENTIFIED)
     if " -u" in text or "--user" in text:
         yield from _commands(text, _LOOSE_USER)
     if ":5432:" in text or ":*:" in text:
@@ -67,20 +67,21 @@ def _commands(text: str, rule: re.Pattern[str]) -> Iterator[Span]:
         start, end = found.span("value")
         if text[start] in "\"'" and text[end - 1] == text[start]:
             start, end = start + 1, end - 1
-        if is_secret_literal(text[start:end], least=4):
+        if is_secret_literal(text[start:end], 4):
             yield start, end, "password"
 
 
-def _manifest(text: str, position: int) -> Iterator[Span]:
-    """All values of one Kubernetes Secret: the YAML document, or the JSON object, around `position`."""
-    first = max((m.end() for m in _DOCUMENT_END.finditer(text, 0, position)), default=0)
-    following = _DOCUMENT_END.search(text, position)
-    last = following.start() if following else len(text)
-    for entries in _DATA_OBJECT.finditer(text, first, last):
-        for entry in _OBJECT_ENTRY.finditer(text, entries.start("entries"), entries.end("entries")):
-            if _is_filled(entry["value"]):
-                yield entry.start("value"), entry.end("value"), "kubernetes secret"
-    yield from _data_lines(text, first, last)
+def _manifests(text: str) -> Iterator[Span]:
+    """All values of the Kubernetes Secrets in `text`, which may be among other documents."""
+    bounds = [0, *(m.end() for m in _DOCUMENT_END.finditer(text)), len(text)]
+    for first, last in itertools.pairwise(bounds):
+        if not _KIND_SECRET.search(text, first, last):
+            continue
+        for entries in _DATA_OBJECT.finditer(text, first, last):
+            for entry in _OBJECT_ENTRY.finditer(text, entries.start("entries"), entries.end("entries")):
+                if _is_filled(entry["value"]):
+                    yield entry.start("value"), entry.end("value"), "kubernetes secret"
+        yield from _data_lines(text, first, last)
 
 
 def _data_lines(text: str, first: int, last: int) -> Iterator[Span]:
@@ -119,6 +120,6 @@ def _is_filled(value: str) -> bool:
     """Whether a place in a Secret holds a value at all, not a template, an example or a mask."""
     return (
         len(value) >= 2
-        and (looks_random(value) or not is_stand_in(value))
+        and (looks_random(value) or not is_example(value))
         and not value.startswith(("{", "[", "*", "&", "!"))
     )
