@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from huginn.forge.chunk import LIMIT, SIZE, Chunk, chunks
 from huginn.scrub import Clean
+from tests.support.clean import clean
 
 LINES = 3000
 WORDS = (
@@ -33,7 +34,7 @@ Dice = random.Random
 
 
 def cut(text: str, path: str = "a.txt") -> list[Chunk]:
-    return chunks(Clean(text), path)
+    return chunks(clean(text), path)
 
 
 def words(dice: Dice, low: int, high: int) -> str:
@@ -161,13 +162,13 @@ def test_every_line_is_in_exactly_one_chunk_and_cited_right(text: str, path: str
 
 
 def test_blank_lines_at_the_ends_belong_to_no_chunk() -> None:
-    assert cut("\n \none\n\ntwo  \n\n\n") == [Chunk(Clean("one\n\ntwo  "), 3, 5, ())]
+    assert cut("\n \none\n\ntwo  \n\n\n") == [Chunk(clean("one\n\ntwo  "), 3, 5, ())]
     assert cut("\n \n\t\n\u200b") == []
     assert cut("") == []
 
 
 def test_lines_are_counted_by_line_feeds_only() -> None:
-    assert cut("a\rb\x0cc\u2028d\x85e\r\nf\r\n") == [Chunk(Clean("a\rb\x0cc\u2028d\x85e\r\nf\r"), 1, 2, ())]
+    assert cut("a\rb\x0cc\u2028d\x85e\r\nf\r\n") == [Chunk(clean("a\rb\x0cc\u2028d\x85e\r\nf\r"), 1, 2, ())]
 
 
 def test_a_line_without_a_place_to_cut_is_cut_all_the_same() -> None:
