@@ -131,8 +131,9 @@ def test_a_second_try_in_the_same_run_compares_everything(workspace: Workspace, 
     old = repository.head
     repository.commit({"b.md": "seal\n", "many.py": MANY.replace("heron", "osprey")})
     with open_run(workspace.settings) as run:
-        with patch.object(EmbeddedWriter, "acknowledge", side_effect=Unavailable("index", "no")):
-            pytest.raises(Unavailable, run.refresh, "repo")
+        failing = patch.object(EmbeddedWriter, "acknowledge", side_effect=Unavailable("index", "no"))
+        with failing, pytest.raises(Unavailable):
+            run.refresh("repo")
         repository.reset(old)
         repository.commit({"c.md": "quince\n"})
         run.finish([run.refresh("repo")])
