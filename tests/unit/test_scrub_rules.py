@@ -180,8 +180,6 @@ class TestNames:
             "SECRET_KEY",
             "client_secret",
             "x.y.token",
-        ]
-        + [
             "PASSWORD_2",
             "password_prod",
             "passwort",
@@ -207,8 +205,14 @@ class TestNames:
             "bypass",
             "author",
             "keyboard",
-        ]
-        + ["secretName", "token_type", "password_hash", "public_key", "passport", "eos_token", "api_key_id"],
+            "secretName",
+            "token_type",
+            "password_hash",
+            "public_key",
+            "passport",
+            "eos_token",
+            "api_key_id",
+        ],
     )
     def test_these_only_sound_like_it(self, name: str) -> None:
         assert announces(name)[1] == Sureness.NOT
@@ -232,8 +236,6 @@ class TestShapes:
             "x86_64-linux-gnu",
             "2024-01-01T00:00:00Z",
             "v1.2.3-rc.1",
-        ]
-        + [
             "src/huginn/scrub.py",
             "https://example.org/a?b=c",
             "com.example.App2",
