@@ -109,7 +109,9 @@ def bare(name: Name) -> Place | None:
     if not operator:
         return None
     place = _rest_of_line(name, operator)
-    if place and _is_bare_secret(name.text[slice(*place)], name, literal=True):
+    if place and _is_bare_secret(
+        name.text[slice(*place)], name, literal=operator["op"] == "=" or not _is_type(name, place)
+    ):
         return place
     found = _BARE_VALUE.match(name.text, operator.end())
     if not found:
@@ -145,6 +147,11 @@ def _rest_of_line(name: Name, operator: re.Match[str]) -> Place | None:
     return found.span("value")
 
 
+def _is_type(name: Name, place: Place) -> bool:
+    """Whether the value might be the type of a variable (`passwd: HTTPPasswordMgr`): letters only."""
+    return name.text[slice(*place)].isalpha()
+
+
 def _is_literal(name: Name, operator: re.Match[str], last: int) -> bool:
     """Whether the value up to `last` cannot be an expression: shells, connection strings."""
     if operator["op"] != "=" or operator["space"] or operator[0].endswith((" ", "\t")):
@@ -155,7 +162,7 @@ def _is_literal(name: Name, operator: re.Match[str], last: int) -> bool:
         return after not in ("(", "[", ".")
     if before.rstrip().endswith(("export", "-e", "set", "--env", "--")):
         return after not in ("(", "[", ".")
-    if name.text[last - 1] in ")}]":
+    if any(sign in name.text[operator.end() : last] for sign in "(){}"):
         return False
     return ";" in before or after == ";" or _OTHER_SETTING.search(before) is not None
 
