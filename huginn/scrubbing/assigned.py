@@ -109,9 +109,8 @@ def bare(name: Name) -> Place | None:
     if not operator:
         return None
     place = _rest_of_line(name, operator)
-    if place and _is_bare_secret(
-        name.text[slice(*place)], name, literal=operator["op"] == "=" or not _is_type(name, place)
-    ):
+    literal = operator["op"] == "=" or not _is_type(name, place)
+    if place and _is_bare_secret(name.text[slice(*place)], name, literal=literal):
         return place
     found = _BARE_VALUE.match(name.text, operator.end())
     if not found:
@@ -147,9 +146,9 @@ def _rest_of_line(name: Name, operator: re.Match[str]) -> Place | None:
     return found.span("value")
 
 
-def _is_type(name: Name, place: Place) -> bool:
+def _is_type(name: Name, place: Place | None) -> bool:
     """Whether the value might be the type of a variable (`passwd: HTTPPasswordMgr`): letters only."""
-    return name.text[slice(*place)].isalpha()
+    return place is not None and name.text[slice(*place)].isalpha()
 
 
 def _is_literal(name: Name, operator: re.Match[str], last: int) -> bool:

@@ -167,6 +167,21 @@ class TestFoldedTokens:
         assert scrub(f"{self.token}\nthanks\n").clean == "[secret: github token]\nthanks\n"
 
 
+class TestGlue:
+    """A token is found whatever sign it is glued to."""
+
+    @pytest.mark.parametrize(
+        ("start", "length"), [("gh,p_", 36), ("gl,pat-", 20), ("sy,t_c29tZW9uZQ_", 27), ("dckr,_pat_", 27)]
+    )
+    @pytest.mark.parametrize("glue", glues)
+    def test_it_is_masked(self, start: str, length: int, glue: str) -> None:
+        token = start.replace(",", "") + draw(random.Random(glue), length)
+        clean = scrub("see " + glue.format(token) + " there\n").clean
+        assert token[-10:] not in clean
+        assert clean.startswith("see ")
+        assert clean.endswith(" there\n")
+
+
 class TestNames:
     @pytest.mark.parametrize(
         "name",
