@@ -173,7 +173,10 @@ class TestGlue:
     @pytest.mark.parametrize(
         ("start", "length"), [("gh,p_", 36), ("gl,pat-", 20), ("sy,t_c29tZW9uZQ_", 27), ("dckr,_pat_", 27)]
     )
-    @pytest.mark.parametrize("glue", glues)
+    @pytest.mark.parametrize(
+        "glue",
+        ["({})", "[{}]", "/{}/", "|{}|", "#{}#", "@{}@", "中 {} 文", "\\n{}\\n", "{}.", "{}:", "**{}**", "={};"],
+    )
     def test_it_is_masked(self, start: str, length: int, glue: str) -> None:
         token = start.replace(",", "") + draw(random.Random(glue), length)
         clean = scrub("see " + glue.format(token) + " there\n").clean
