@@ -12,10 +12,10 @@ from huginn.scrubbing.names import Name, Sureness
 from huginn.scrubbing.shapes import (
     decodes_to_login,
     is_example,
+    is_mixed_password,
     is_secret_bareword,
     is_secret_literal,
     looks_random,
-    randomness,
 )
 
 Place = tuple[int, int]
@@ -47,8 +47,6 @@ _LITERAL_START = re.compile(
     r"[ \t]*(?:(?:export|set|ENV|ARG|env|setx|-e|--env|--build-arg|-\s)[ \t]+|[-#;*/]+[ \t]*|\$env:|[\"'])?",
     re.IGNORECASE,
 )
-# Capitals, small letters and digits: hardly a variable, if it is not made of words.
-_MIXED = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*\d)[A-Za-z\d]{10,64}")
 _SCREAMING = re.compile(r"[A-Z][A-Z0-9_]*")
 _OTHER_SETTING = re.compile(r"\b(?:user|host|dbname|uid|username|server|port|ansible_\w+)[ ]?=[^=,\s]+[ \t]")
 
@@ -129,7 +127,7 @@ def _is_bare_secret(value: str, name: Name, *, literal: bool) -> bool:
         return literal and looks_random(value) and len(value) >= 12
     if literal:
         return is_secret_literal(value, 6 if name.kind == "password" else 8) and not re.search(r"\w\(", value)
-    if name.kind == "password" and _MIXED.fullmatch(value) and randomness(value) > -2:
+    if name.kind == "password" and is_mixed_password(value):
         return True
     return is_secret_bareword(value)
 
