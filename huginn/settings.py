@@ -115,6 +115,8 @@ class IndexSettings(_Section):
     """Where the points are kept."""
 
     min_free_bytes: int = Field(256 << 20, ge=0)
+    rebuild: Literal["auto", "ask"] = "auto"
+    keep_hours: float = Field(24, ge=0)
 
 
 class Settings(_Section):

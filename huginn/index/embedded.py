@@ -25,8 +25,9 @@ from qdrant_edge import (
 
 from huginn.embed.port import Vector
 from huginn.errors import Unavailable
-from huginn.index import folder
+from huginn.index import shelf
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
+from huginn.index.folder import require_space
 from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
 from huginn.report import Corpus
 
@@ -40,10 +41,10 @@ _TIES = 50  # fetched beyond a list's end, to sort equal scores by id
 class EmbeddedIndex:
     """See `huginn.index.port.Index`."""
 
-    def __init__(self, state: Path, collection: folder.Collection, shard: EdgeShard, min_free_bytes: int) -> None:
+    def __init__(self, folder: Path, collection: shelf.Collection, shard: EdgeShard, min_free_bytes: int) -> None:
         self.id = collection.id
         self.label = collection.label
-        self._state = state
+        self._folder = folder
         self._shard = shard
         self._min_free_bytes = min_free_bytes
 
@@ -123,7 +124,7 @@ class EmbeddedIndex:
 
     def write(self, operation: UpdateOperation) -> None:
         """Apply one operation; it is in the write-ahead log when this returns."""
-        folder.require_space(self._state, self._min_free_bytes)
+        require_space(self._folder, self._min_free_bytes)
         try:
             self._shard.update(operation)
         except Exception:  # the engine has no class of its own; its text could repeat a payload

@@ -102,7 +102,7 @@ class TestClean:
         assert type(payload.model_dump()["text"]) in (str, Clean)
         assert Payload.model_json_schema()["properties"]["text"]["type"] == "string"
         with pytest.raises(ValidationError):
-            Payload(text="some text")  # type: ignore[arg-type]
+            Payload(text="some text")
 
 
 class TestMasks:
