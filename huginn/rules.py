@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from importlib import metadata
 
 from huginn import scrub
@@ -26,6 +27,7 @@ def versions() -> dict[str, str]:
         "payload": PAYLOAD_VERSION,
         "words": f"{WORDS_VERSION}/{metadata.version('qdrant-edge-py')}",
         "scrub": scrub.fingerprint(),
+        "unicode": unicodedata.unidata_version,
     }
 
 

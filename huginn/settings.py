@@ -48,6 +48,19 @@ def _checked_name(name: str) -> str:
     return name
 
 
+def _checked_pattern(pattern: str) -> str:
+    import pathspec  # noqa: PLC0415 - a search without patterns starts faster without it
+
+    try:
+        pathspec.GitIgnoreSpec.from_lines([pattern])
+    except ValueError:
+        raise ValueError('write it as in a .gitignore file, such as "docs/old/" or "*.svg"') from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -61,7 +74,7 @@ class RepositorySettings(_Section):
     web: str | None = None
     token_file: LocalPath | None = None
     username: str = "oauth2"
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[Pattern, ...] = ()
 
     @model_validator(mode="after")
     def _web_is_a_template(self) -> Self:
@@ -77,8 +90,8 @@ class ForgeSettings(_Section):
 
     name: str = Field("forge", min_length=1, max_length=200)
     repos: tuple[RepositorySettings, ...] = ()
-    exclude: tuple[str, ...] = ()
-    generated: tuple[str, ...] | None = None
+    exclude: tuple[Pattern, ...] = ()
+    generated: tuple[Pattern, ...] | None = None
     max_file_bytes: int = Field(1 << 20, ge=1, le=1 << 26)
     local: bool = True
     timeout_seconds: float = Field(600, gt=0)

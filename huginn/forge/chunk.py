@@ -115,7 +115,8 @@ class _Cutter:
         """Where to cut the piece from `start` to `end`, both included."""
         if end - start <= _WHOLE:
             return [start, end]
-        places, merits = self._candidates(start, end)
+        places = self._boundaries[bisect_right(self._boundaries, start) : bisect_left(self._boundaries, end)]
+        merits = self._merits(places, start, end)
         cuts = [start]
         for anchor in (*_anchors(places, merits, start, end), end):
             while (cut := _next_cut(places, merits, cuts[-1], anchor)) < anchor:
@@ -123,37 +124,30 @@ class _Cutter:
             cuts.append(anchor)
         return cuts
 
-    def _candidates(self, start: int, end: int) -> tuple[list[int], list[_Merit]]:
-        """The places at which the piece may be cut, and how good they are; less is better.
+    def _merits(self, places: Sequence[int], start: int, end: int) -> list[_Merit]:
+        """How good each place is to cut at; less is better.
 
-        A merit is the kind of place, then the hash of the two lines that meet there, then, where these come again and
-        again, of more. Between two blank lines there is no need to cut.
+        Its kind, then the hash of the two lines that meet there, then, where these come again and again, of more.
         """
-        between = self._boundaries[bisect_right(self._boundaries, start) : bisect_left(self._boundaries, end)]
-        lines = [self._text[first:last] for first, last in pairwise([start, *between, end])]
-        places: list[int] = []
-        merits: list[_Merit] = []
-        for place, (before, after) in zip(between, pairwise(lines), strict=True):
-            if (kind := self._kind(place, before, after)) is not None:
-                places.append(place)
-                merits.append((kind, zlib.crc32((before + after).encode()), 0))
-        if len(set(merits)) < len(merits):
-            merits = [
-                (kind, lines_, self._hash_around(place))
-                for place, (kind, lines_, _) in zip(places, merits, strict=True)
-            ]
-        return places, merits
+        lines = [self._text[first:last] for first, last in pairwise([start, *places, end])]
+        merits = [
+            (self._kind(place, before, after), zlib.crc32((before + after).encode()), 0)
+            for place, (before, after) in zip(places, pairwise(lines), strict=True)
+        ]
+        if len(set(merits)) == len(merits):
+            return merits
+        return [(kind, hash_, self._hash_around(place)) for place, (kind, hash_, _) in zip(places, merits, strict=True)]
 
     def _hash_around(self, place: int) -> int:
         return zlib.crc32(self._text[max(0, place - _AROUND) : place + _AROUND].encode())
 
-    def _kind(self, place: int, before: str, after: str) -> int | None:
+    def _kind(self, place: int, before: str, after: str) -> int:
         if place in self._definitions:
             return _DEFINITION
         if not before.endswith("\n"):
             return _WITHIN_LINE
         if after.isspace():
-            return None if before.isspace() else _BEFORE_BLANK
+            return _BEFORE_BLANK
         return _BLANK if before.isspace() else _LINE
 
 
@@ -189,11 +183,10 @@ def _next_cut(places: Sequence[int], merits: Sequence[_Merit], start: int, end: 
         return places[min(range(high - 1, low - 1, -1), key=merits.__getitem__)]
     if end - start <= LIMIT:
         return end
-    # No good place: the next that leaves a chunk within the limit, else the last one before. Blank lines have neither.
-    beyond = places[low] if low < len(places) else end
-    if beyond - start <= LIMIT:
-        return beyond
-    return places[low - 1] if low and places[low - 1] > start else beyond
+    # No good place: the next that leaves a chunk within the limit, else the last one before.
+    if low < len(places) and places[low] - start <= LIMIT:
+        return places[low]
+    return places[low - 1]
 
 
 def _chunk(text: Clean, plain: str, starts: Sequence[int], names: Outline, first: int, last: int) -> Chunk | None:

@@ -159,7 +159,7 @@ def _has_pauses(text: str) -> bool:
 
 def _scattered(text: str) -> bool:
     """Whether the characters come from all over Unicode, as those of random bytes do and those of a text do not."""
-    return len({_neighbourhood(character) for character in set(text)}) > 4 + len(text) // 16
+    return len({_neighbourhood(character) for character in set(text)}) > min(4 + len(text) // 16, 24)
 
 
 def _neighbourhood(character: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from huginn.checkpoints import Advance, Checkpoints, Cursor, Ledger
@@ -25,13 +25,18 @@ from huginn.report import CursorMove, SourceOutcome, SourceReport
 
 @dataclass(frozen=True)
 class Parts:
-    """What a refresh works with. `points`: how many points the index holds of each source, counted in this run."""
+    """What a refresh works with.
+
+    `ledger` and `points` (how many points the index holds of each source) are as the run found them; `opened` are the
+    sources that this run has begun to write since: a second try must not trust what was found before the first.
+    """
 
     index: Index
     embedder: Embedder
     checkpoints: Checkpoints
     ledger: Ledger
     points: Mapping[str, int]
+    opened: set[str] = field(default_factory=set)
 
 
 class SourceGone(HuginnError):
@@ -53,6 +58,7 @@ def refresh(source: Source, mirror: Mirror, parts: Parts, *, dry_run: bool = Fal
     if dry_run:
         tally = rehearse(source, mirror, look, parts.index)
         return _report(source, cursor, look, tally, _expected(source, look, tally, parts.ledger), began)
+    parts.opened.add(source.name)
     intent = parts.checkpoints.begin(parts.index.id, "forge", source.name)
     tally, receipt = apply(source, mirror, look, parts.index, parts.embedder)
     advance = Advance(
@@ -75,6 +81,7 @@ def _is_trusted(source: Source, mirror: Mirror, cursor: Cursor, parts: Parts) ->
     """Whether the cursor says truly what the index holds: closed, of these settings, and as many points."""
     return (
         not cursor.is_open
+        and source.name not in parts.opened
         and cursor.fingerprint == _fingerprint(source, mirror)
         and cursor.points == parts.points.get(source.name, 0)
     )

@@ -14,6 +14,7 @@ from huginn.embed.wordllama import WordLlamaEmbedder
 from huginn.errors import Busy, Refused, Unavailable
 from huginn.index.embedded import EmbeddedWriter
 from huginn.lock import writer_lock
+from huginn.run import open_run
 from tests.support.faults import Fuse, Killed, fused
 from tests.support.git import EXECUTABLE, LINK, SUBMODULE, Repository
 from tests.support.workspace import Workspace, outcomes
@@ -122,6 +123,22 @@ def test_the_kills_above_reach_the_last_effect(workspace: Workspace, repository:
     with fused(Fuse()) as fuse:
         workspace.refresh()
     assert 16 <= fuse.burnt <= 24
+
+
+def test_a_second_try_in_the_same_run_compares_everything(workspace: Workspace, repository: Repository) -> None:
+    """Upstream moves on between two tries: what the first has written half must not be taken for level."""
+    workspace.refresh()
+    old = repository.head
+    repository.commit({"b.md": "seal\n", "many.py": MANY.replace("heron", "osprey")})
+    with open_run(workspace.settings) as run:
+        failing = patch.object(EmbeddedWriter, "acknowledge", side_effect=Unavailable("index", "no"))
+        with failing, pytest.raises(Unavailable):
+            run.refresh("repo")
+        repository.reset(old)
+        repository.commit({"c.md": "quince\n"})
+        run.finish([run.refresh("repo")])
+    assert is_level(workspace)
+    assert workspace.paths_with("seal") == []
 
 
 def test_without_an_embedder_what_is_gone_upstream_goes_and_what_is_replaced_stays(

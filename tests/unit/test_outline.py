@@ -8,7 +8,7 @@ import pytest
 from huginn.forge.chunk import LIMIT, chunks
 from huginn.forge.language import language
 from huginn.forge.outline import Outline, outline
-from huginn.scrub import Clean
+from tests.support.clean import clean
 
 # Each line as it stands in a file, then `|` and the names around it; `>` in front where a section begins.
 PYTHON = """
@@ -269,7 +269,7 @@ ODD = (
 )
 def test_no_text_takes_more_than_linear_time(path: str) -> None:
     for odd in ODD:
-        text = Clean((odd * (1 << 17))[: 1 << 17])
+        text = clean((odd * (1 << 17))[: 1 << 17])
         started = time.process_time()
         pieces = chunks(text, path)
         assert time.process_time() - started < 3, repr(odd)  # at most 0.4 s; a quadratic one takes minutes

@@ -82,6 +82,11 @@ BINARIES = {
     "elf": b"\x7fELF\2\1\1\0" + b"strings of a program " * 40,
     "samples": struct.pack("<200h", *random.Random(2).choices(range(-9000, 9000), k=200)),
     "numbers": struct.pack("<200i", *range(200)),
+    "a table of all characters": "".join(map(chr, range(1, 0xD800))).encode("utf-16-le") * 2,
+    "few random bytes behind the mark of UTF-16": b"\xff\xfe" + random.Random(3).randbytes(36),
+    "what follows the mark is no UTF-16": b"\xff\xfe" + b"\xdc\xdc" * 50,
+    "letters of all scripts": "a ж א 中 가 ա ก ა አ ᠠ ក ᐁ Ꭰ ა ހ ட".encode("utf-16-le"),
+    "words between controls": b"words\x01\x02" * 20,
     "NUL only": bytes(100),
     "one NUL": b"\0",
     "controls": bytes(range(1, 9)) * 4,
@@ -156,6 +161,11 @@ def test_an_lfs_pointer_is_known_by_its_content(pointer: str) -> None:
 )
 def test_a_text_about_lfs_pointers_is_text(text: str) -> None:
     assert decode(text.encode()) == text
+
+
+def test_seven_bit_japanese_is_told_from_a_recording_that_names_it() -> None:
+    recording = "größe \x1b$B raw\n"
+    assert decode(recording.encode()) == recording
 
 
 def test_the_colours_of_a_terminal_are_text() -> None:

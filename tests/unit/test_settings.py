@@ -75,6 +75,7 @@ def test_all_problems_are_told_together_each_with_its_key_and_what_would_be_righ
     [forge]
     nam = "x"
     max_file_bytes = "many"
+    exclude = ["fine/", "!"]
     [[forge.repos]]
     name = "-starts-with-a-dash"
     url = "x"
@@ -90,6 +91,7 @@ def test_all_problems_are_told_together_each_with_its_key_and_what_would_be_righ
         "statee: no such key; did you mean state?",
         "forge.nam: no such key; did you mean name?",
         "forge.max_file_bytes: ",
+        "forge.exclude[1]: write it as in a .gitignore",
         "forge.repos[0].name: give a name of letters",
         "forge.repos[1].url: ",
         "embedder.kind: ",

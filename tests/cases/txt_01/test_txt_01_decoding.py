@@ -7,8 +7,8 @@ import pytest
 from huginn.forge.chunk import chunks
 from huginn.forge.read import decode
 from huginn.forge.skip import SkipReason, SkipRules
-from huginn.scrub import Clean
 from tests.cases.txt_01.make import make
+from tests.support.clean import clean
 
 GERMAN = "Erste Zeile\nDer Schlüssel liegt unter der Fußmatte {}\n"
 EXPECTED: dict[str, str | SkipReason] = {
@@ -63,6 +63,6 @@ def test_a_file_is_text_with_the_right_text_or_skipped_for_the_true_reason(folde
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if not isinstance(expected, SkipReason)])
 def test_each_text_makes_a_chunk_that_holds_its_lines(folder: Path, name: str) -> None:
     text = decode((folder / name).read_bytes())
-    pieces = chunks(Clean(text), name)
+    pieces = chunks(clean(text), name)
     assert pieces[0].start_line == 1
     assert "\n".join(piece.text for piece in pieces) == text.rstrip("\n")
