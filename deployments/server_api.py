@@ -83,11 +83,12 @@ class Server:
 
     def _ask(self, path: str, body: dict[str, Any] | None = None, *, tries: int = 4) -> Any:
         """Ask, and ask again after a pause: a server that is busy may be slow, or break a connection."""
-        for left in reversed(range(tries)):
+        while True:
+            tries -= 1
             try:
                 return self._ask_once(path, body)
             except OSError as error:
-                if not left:
+                if not tries:
                     raise NoAnswer(f"the Prefect server gives no answer to {path} ({error})") from error
                 time.sleep(1)
 
