@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import uuid
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from huginn.errors import Refused, Unavailable
+from huginn.errors import Busy, Refused
+from huginn.index.disk import require_space
+from huginn.index.embedded import EmbeddedIndex
 from huginn.index.label import Label
+from huginn.index.port import Reader
+from huginn.index.remote import ask_to_hand_over, connect
+from huginn.index.shard import make_shard, open_shard
 from huginn.index.shelf import Collection
 from huginn.report import now
 
-if TYPE_CHECKING:
-    from huginn.index.embedded import EmbeddedIndex
-
+_POLL_SECONDS = 0.05
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -59,8 +64,6 @@ class Folders:
 
     def create(self, label: Label) -> Collection:
         """Make a new shard, and describe it when it is complete; half-made ones from before are swept away."""
-        from huginn.index.shard import make_shard  # noqa: PLC0415 - telling the label needs no engine
-
         self.root.mkdir(parents=True, exist_ok=True)
         require_space(self.root, self._min_free_bytes)
         for folder in self.root.glob("*/"):
@@ -73,11 +76,25 @@ class Folders:
         return Collection(name, described.id, label)
 
     def open(self, collection: Collection, *, wait: float) -> EmbeddedIndex:
-        """Open a shard; one process at a time can."""
-        from huginn.index.shard import open_shard  # noqa: PLC0415 - telling the label needs no engine
-
+        """Open a shard; one process at a time can. It answers the searches of others while it is open."""
         require_space(self.root, self._min_free_bytes)
-        return open_shard(self.shard(collection.name), collection, self._min_free_bytes, wait=wait)
+        is_asked = False
+        for _ in _tries(wait):
+            index = self._try_open(collection)
+            if index is not None:
+                index.answer_at(self.socket(collection.name), is_writing=True)
+                return index
+            is_asked = is_asked or ask_to_hand_over(self.socket(collection.name), timeout=1.0)
+        raise _held()
+
+    def read(self, collection: Collection, *, wait: float) -> Reader:
+        """Read through the process that holds the shard, or open the shard if nobody does."""
+        require_space(self.root, self._min_free_bytes)
+        for _ in _tries(wait):
+            reader = connect(self.socket(collection.name), timeout=max(wait, 1.0)) or self._try_open(collection)
+            if reader is not None:
+                return reader
+        raise _held()
 
     def switch(self, collection: Collection) -> None:
         """Point to another folder, in one step."""
@@ -102,6 +119,13 @@ class Folders:
         """The folder of a collection's shard."""
         return self.root / name / "shard"
 
+    def socket(self, name: str) -> Path:
+        """Where the holder of a collection answers."""
+        return self.root.parent / "sockets" / name[:16]
+
+    def _try_open(self, collection: Collection) -> EmbeddedIndex | None:
+        return open_shard(self.shard(collection.name), collection, self._min_free_bytes)
+
     def _pointer(self) -> _Pointer | None:
         return _read(self.root / "current.json", _Pointer)
 
@@ -112,18 +136,6 @@ class Folders:
             return None
         pointer = self._pointer()
         return Collection(name, described.id, described.label, pointer.retired.get(name) if pointer else None)
-
-
-def require_space(folder: Path, min_free_bytes: int) -> None:
-    """Raise `Unavailable` if the disk is nearly full: the engine would be killed by the kernel, not fail."""
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    free = shutil.disk_usage(existing).free
-    if free < min_free_bytes:
-        raise Unavailable(
-            "disk",
-            f"{free >> 20} MiB are free where the index is kept, and {min_free_bytes >> 20} MiB are asked for",
-            next_step="make room, or lower index.min_free_bytes",
-        )
 
 
 def _read(path: Path, model: type[_Model]) -> _Model | None:
@@ -146,3 +158,16 @@ def _write(path: Path, content: BaseModel) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+
+
+def _tries(seconds: float) -> Iterator[None]:
+    """One try at once, and further ones until the time is over."""
+    deadline = time.monotonic() + seconds
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        yield
+
+
+def _held() -> Busy:
+    return Busy("another process holds the embedded index", next_step="wait until it has ended, then try again")

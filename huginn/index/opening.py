@@ -12,7 +12,7 @@ from huginn.embed.port import Identity
 from huginn.errors import Refused, Unavailable
 from huginn.index.folder import Folders
 from huginn.index.label import Label
-from huginn.index.port import Index
+from huginn.index.port import Index, Reader
 from huginn.index.shelf import Collection, Shelf, choose, outlived
 from huginn.report import now
 from huginn.settings import Settings
@@ -101,10 +101,10 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: 
         yield Opened(shelf, target, index, replaces, others, stack, wait)
 
 
-def open_for_search(settings: Settings, *, wait: float) -> Index:
+def open_for_search(settings: Settings, *, wait: float) -> Reader:
     """The index in use, for reading, whatever its label. Raises `Unavailable` when there is none."""
     shelf = open_shelf(settings)
-    return shelf.open(_in_use(shelf), wait=wait)
+    return shelf.read(_in_use(shelf), wait=wait)
 
 
 def label_in_use(settings: Settings) -> Label:

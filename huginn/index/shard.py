@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from qdrant_edge import (
@@ -17,12 +16,11 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from huginn.errors import Busy, Unavailable
+from huginn.errors import Unavailable
 from huginn.index.convert import MEANING, WORDS
 from huginn.index.embedded import EmbeddedIndex, first_line
 from huginn.index.shelf import Collection
 
-_POLL_SECONDS = 0.05
 _FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
     "corpus": PayloadSchemaType.Keyword,
     "source": PayloadSchemaType.Keyword,
@@ -47,21 +45,15 @@ def make_shard(path: Path, dimensions: int) -> None:
     shard.close()
 
 
-def open_shard(path: Path, collection: Collection, min_free_bytes: int, *, wait: float) -> EmbeddedIndex:
-    """Open a shard; raises `Busy` when another process holds it longer than `wait` seconds."""
-    deadline = time.monotonic() + wait
-    while True:
-        try:
-            return EmbeddedIndex(path, collection, EdgeShard.load(str(path)), min_free_bytes)
-        except Exception as error:  # the engine has no class of its own
-            if "WouldBlock" not in str(error):
-                raise Unavailable(
-                    "index",
-                    f"{path} cannot be opened ({first_line(error)})",
-                    next_step=f"delete the folder {path.parent} and run 'huginn refresh'",
-                ) from None
-            if time.monotonic() >= deadline:
-                raise Busy(
-                    "another process holds the embedded index", next_step="wait until it has ended, then try again"
-                ) from None
-        time.sleep(_POLL_SECONDS)
+def open_shard(path: Path, collection: Collection, min_free_bytes: int) -> EmbeddedIndex | None:
+    """Open a shard; None if another process holds it. Raises `Unavailable` if it cannot be opened at all."""
+    try:
+        return EmbeddedIndex(path, collection, EdgeShard.load(str(path)), min_free_bytes)
+    except Exception as error:  # the engine has no class of its own
+        if "WouldBlock" in str(error):
+            return None
+        raise Unavailable(
+            "index",
+            f"{path} cannot be opened ({first_line(error)})",
+            next_step=f"delete the folder {path.parent} and run 'huginn refresh'",
+        ) from None

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Protocol
 
 from huginn.index.label import Label
-from huginn.index.port import Index
+from huginn.index.port import Index, Reader
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,11 @@ class Shelf(Protocol):
         ...
 
     def open(self, collection: Collection, *, wait: float) -> Index:
-        """Open a collection. Raises `Busy` when somebody else holds it for longer than `wait` seconds."""
+        """Open a collection to write. Raises `Busy` when somebody else holds it for longer than `wait` seconds."""
+        ...
+
+    def read(self, collection: Collection, *, wait: float) -> Reader:
+        """Open a collection to read, through its holder if it has one. Raises `Busy` as `open` does."""
         ...
 
     def switch(self, collection: Collection) -> None:
