@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -96,8 +96,12 @@ class Checkpoints:
         self.store = Store(state / "checkpoints.duckdb")
 
     def ledger(self, index_id: str, corpus: Corpus) -> Ledger:
-        """All cursors of a corpus in this index, and its skipped and failed places counted by reason."""
+        """All cursors of a corpus in this index, and its skipped and failed places counted by reason.
+
+        Cursors of a store that was put back from a backup are all given as open: nobody knows what was written since.
+        """
         with self.store.transaction() as db:
+            is_in_step = self.store.is_in_step(db)
             rows = db.execute(
                 "SELECT source, position, fingerprint, points, seen, is_open, revision FROM cursors "
                 "WHERE index_id = ? AND corpus = ?",
@@ -110,11 +114,14 @@ class Checkpoints:
         counts: dict[str, dict[tuple[str, str], int]] = {}
         for source, kind, reason, number in counted:
             counts.setdefault(source, {})[kind, reason] = number
-        return Ledger({row[0]: Cursor(*row[1:]) for row in rows}, counts)
+        cursors = {row[0]: Cursor(*row[1:]) for row in rows}
+        if not is_in_step:
+            cursors = {source: replace(cursor, is_open=True) for source, cursor in cursors.items()}
+        return Ledger(cursors, counts)
 
     def begin(self, index_id: str, corpus: Corpus, source: str) -> Cursor:
         """Mark the cursor of a source open, durably, and return it as it stands now: the intent."""
-        with self.store.transaction() as db:
+        with self.store.transaction(stamped=True) as db:
             row = db.execute(
                 "INSERT INTO cursors VALUES (?, ?, ?, NULL, NULL, NULL, 0, true, 1) "
                 "ON CONFLICT DO UPDATE SET is_open = true, revision = revision + 1 "
@@ -130,7 +137,7 @@ class Checkpoints:
         Raises `CursorMoved` when somebody else has moved the cursor since the intent.
         """
         key = [receipt.index_id, receipt.corpus, receipt.source]
-        with self.store.transaction() as db:
+        with self.store.transaction(stamped=True) as db:
             row = db.execute(
                 "UPDATE cursors SET position = ?, fingerprint = ?, points = ?, seen = ?, is_open = false, "
                 "revision = revision + 1 WHERE index_id = ? AND corpus = ? AND source = ? AND revision = ? AND is_open "
@@ -153,7 +160,7 @@ class Checkpoints:
     def forget(self, receipt: Receipt) -> None:
         """Drop all that is kept about a source, after its points are gone."""
         key = [receipt.index_id, receipt.corpus, receipt.source]
-        with self.store.transaction() as db:
+        with self.store.transaction(stamped=True) as db:
             db.execute("DELETE FROM cursors WHERE index_id = ? AND corpus = ? AND source = ?", key)
             db.execute("DELETE FROM items WHERE index_id = ? AND corpus = ? AND source = ?", key)
             db.execute("DELETE FROM sources WHERE corpus = ? AND source = ?", key[1:])

@@ -6,18 +6,19 @@ opening to its end. Its sources are refreshed one by one or side by side by whoe
 
 from __future__ import annotations
 
-import shutil
+import traceback
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.errors import HuginnError, Refused, Unavailable
-from huginn.forge.folder import mirror_folder
+from huginn.forge.folder import mirror_folder, sweep
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
 from huginn.forge.parts import Parts
@@ -70,6 +71,10 @@ class Run:
             raise
         except HuginnError as error:
             return self.failed(name, error)
+        except OSError as error:
+            return self.failed(name, HuginnError(f"the system says: {error.strerror or type(error).__name__}"))
+        except Exception as error:  # a defect of ours in one source must not take the others' reports with it
+            return self.failed(name, HuginnError(_place_of(error), next_step="please report this defect"))
 
     def failed(self, name: str, error: HuginnError) -> SourceReport:
         """The report of a source that is given up after `error`; its cursor has not moved."""
@@ -141,10 +146,7 @@ class Run:
         if not sources or any(isinstance(source, RefusedSource) for source in sources):
             return
         root = self._settings.mirrors
-        kept = {mirror_folder(root, source.name, source.address) for source in sources if isinstance(source, Source)}
-        for folder in root.glob("*/"):
-            if not any(folder.name.startswith(keep.name) for keep in kept):
-                shutil.rmtree(folder, ignore_errors=True)
+        sweep(root, [mirror_folder(root, each.name, each.address) for each in sources if isinstance(each, Source)])
 
 
 @contextmanager
@@ -191,6 +193,12 @@ def work_done_since(settings: Settings, flow: str, moment: datetime, only: Seque
     """The id of a run of this flow that began after `moment`, covered `only` (or all) and went well; else None."""
     checkpoints = Checkpoints(settings.state)
     return checkpoints.done_since(flow, moment, only) if checkpoints.store.exists() else None
+
+
+def _place_of(error: Exception) -> str:
+    """What went wrong unforeseen, and where: never the error's text, which may repeat a file's."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
 
 
 def _chosen(listed: dict[str, Source | RefusedSource], only: Sequence[str]) -> list[str]:

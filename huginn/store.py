@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,7 @@ MIGRATIONS = (
         started TIMESTAMPTZ NOT NULL, finished TIMESTAMPTZ NOT NULL, outcome VARCHAR NOT NULL, report VARCHAR NOT NULL
     );
     """,
+    "CREATE TABLE stamp (value VARCHAR NOT NULL)",
 )
 
 
@@ -52,14 +54,31 @@ class Store:
         self.path = path
         self._lock = threading.Lock()
         self._is_current = False
+        self._stamp = path.with_suffix(".stamp")
 
     def exists(self) -> bool:
         """Whether there is a file yet."""
         return self.path.exists()
 
+    def is_in_step(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """Whether this is the store that wrote last in this folder, and not one that was put back from a backup.
+
+        The last stamp lies in the store and in a file beside it. After a kill between the two they differ as well, and
+        the next run compares more than it has to.
+        """
+        row = connection.execute("SELECT value FROM stamp").fetchone()
+        try:
+            beside = self._stamp.read_text()
+        except FileNotFoundError:
+            beside = None
+        return (row[0] if row else None) == beside
+
     @contextmanager
-    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """One transaction: committed when the block ends, rolled back when it raises. Makes the file if need be."""
+    def transaction(self, *, stamped: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        """One transaction: committed when the block ends, rolled back when it raises. Makes the file if need be.
+
+        `stamped`: it moves a cursor, and leaves a new stamp in the store and beside it.
+        """
         with self._lock:
             if not self.path.exists():
                 self._create()
@@ -71,10 +90,15 @@ class Store:
                 connection.begin()
                 try:
                     yield connection
+                    stamp = _new_stamp(connection) if stamped else None
                 except BaseException:
                     connection.rollback()
                     raise
                 connection.commit()
+                if stamp:
+                    draft = self._stamp.with_suffix(".stamp-draft")
+                    draft.write_text(stamp)
+                    draft.replace(self._stamp)
             except duckdb.Error as error:
                 raise self._damaged(error) from None
             finally:
@@ -91,6 +115,8 @@ class Store:
             self._migrate(connection)
         finally:
             connection.close()
+        # What a store that was lost has left behind belongs to no other.
+        self.path.with_name(self.path.name + ".wal").unlink(missing_ok=True)
         draft.replace(self.path)
 
     def _connect(self, path: Path) -> duckdb.DuckDBPyConnection:
@@ -100,7 +126,7 @@ class Store:
                 connection = duckdb.connect(str(path))
                 connection.execute("SET TimeZone = 'UTC'")
             except duckdb.Error as error:
-                if "lock" not in str(error):
+                if "Could not set lock on file" not in str(error):
                     raise self._damaged(error) from None
                 if time.monotonic() >= deadline:
                     raise Unavailable(
@@ -135,6 +161,13 @@ class Store:
         return Refused(
             "checkpoints",
             f"{self.path} is damaged or no checkpoint store ({reason})",
-            next_step="put a backup in its place, or move it away: the next refresh then compares everything once "
-            "and embeds nothing that is in the index already",
+            next_step="put a backup in its place, or move it away with all files of its name: the next refresh then "
+            "compares everything once and embeds nothing that is in the index already",
         )
+
+
+def _new_stamp(connection: duckdb.DuckDBPyConnection) -> str:
+    stamp = uuid.uuid4().hex
+    connection.execute("DELETE FROM stamp")
+    connection.execute("INSERT INTO stamp VALUES (?)", [stamp])
+    return stamp

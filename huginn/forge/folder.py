@@ -10,9 +10,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from huginn.forge.address import Address
 from huginn.forge.git import Git
 
 _PATIENCE = 10.0
+_SOURCE = "huginn-source-boundary"
+_OUR_NAME = re.compile(r"[0-9a-f]{32}\.git(\.new|\.old|\.lock)?")
 _LEAVINGS = (
     "*.lock",
     "gc.pid",
@@ -35,6 +38,19 @@ def mirror_folder(root: Path, name: str, address: Address) -> Path:
     """Return where the mirror of a source is kept: another address under the same name is another mirror."""
     digest = hashlib.sha256(os.fsencode(f"{name}\0{address.url}")).hexdigest()
     return root / f"{digest[:32]}.git"
+
+
+def sweep(root: Path, kept: Collection[Path]) -> None:
+    """Remove every mirror but those in `kept`, with what stands beside it; what is no mirror's name is not ours."""
+    names = {folder.name for folder in kept}
+    for path in root.glob("*.git*"):
+        name = path.name.partition(".")[0] + ".git"
+        if not _OUR_NAME.fullmatch(path.name) or name in names:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -96,14 +112,32 @@ def boundary(folder: Path) -> str:
     """Return a digest of the commits at which a shallow history ends, or nothing for a whole one."""
     try:
         commits = (folder / "shallow").read_bytes().split()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return ""
     return hashlib.sha256(b"\n".join(sorted(commits))).hexdigest() if commits else ""
 
 
-def is_shallow(source: Path) -> bool:
-    """Tell whether a repository of this machine, bare or with a work tree, has a history that is cut off."""
-    return any((source / place / "shallow").exists() for place in ("", ".git"))
+def source_boundary(source: Path) -> str:
+    """Return the same for a repository of this machine: bare, with a work tree, or a linked work tree."""
+    own = source / ".git"
+    if own.is_file():  # a linked work tree: "gitdir: …", and there the way to what all of them share
+        own = source / own.read_text(errors="replace").partition("gitdir: ")[2].strip()
+        common = own / "commondir"
+        return boundary(own / common.read_text().strip()) if common.is_file() else boundary(own)
+    return boundary(own if own.is_dir() else source)
+
+
+def remember_source(folder: Path, digest: str) -> None:
+    """Keep with a mirror where its source's history was cut off when it was fetched."""
+    (folder / _SOURCE).write_text(digest)
+
+
+def remembered_source(folder: Path) -> str:
+    """Return what was kept."""
+    try:
+        return (folder / _SOURCE).read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
 
 
 def _beside(folder: Path, suffix: str) -> Path:

@@ -72,13 +72,16 @@ class Mirror:
         with self._upstream_errors(), folders.claimed(self._folder) as lock:
             if not self._is_usable(len(tip.commit)):
                 self._begin_anew(len(tip.commit))
-            if self._tip_here() == tip.commit:
+            source = self._source_boundary()
+            if self._tip_here() == tip.commit and source == folders.remembered_source(self._folder):
                 return tip.commit
-            if folders.boundary(self._folder) or self._source_is_shallow():
+            if self._tip_here() is not None and (folders.boundary(self._folder) or source):
                 # What was cut off, and where, does not add up over fetches: a new mirror would see another history.
                 self._begin_anew(len(tip.commit))
             folders.clear_leavings(self._folder)
-            return self._download(lock, len(tip.commit))
+            commit = self._download(lock, len(tip.commit))
+            folders.remember_source(self._folder, source)
+            return commit
 
     def _download(self, lock: int, width: int) -> str:
         try:
@@ -107,7 +110,8 @@ class Mirror:
         """Tell whether the mirror holds a commit (maybe from before a rewritten history)."""
         if not self._folder.is_dir():
             return False
-        return _succeeds(self._inside, "cat-file", "-e", _checked(commit) + "^{commit}")
+        with self._upstream_errors():
+            return _succeeds(self._inside, "cat-file", "-e", _checked(commit) + "^{commit}")
 
     def tree(self, commit: str) -> list[Entry]:
         """Return all paths of a commit, folders left out, in git's order."""
@@ -119,7 +123,8 @@ class Mirror:
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its ancestors: if not, history was rewritten."""
-        return _succeeds(self._inside, "merge-base", "--is-ancestor", _checked(old), _checked(new))
+        with self._upstream_errors():
+            return _succeeds(self._inside, "merge-base", "--is-ancestor", _checked(old), _checked(new))
 
     def on_first_parent_line(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its first parents."""
@@ -133,8 +138,11 @@ class Mirror:
         return self._reading(commits, lambda: tree.newest_changes(self._inside, new, since=since, wanted=wanted))
 
     def boundary(self) -> str:
-        """Return "" for a whole history, else a digest of where it is cut off (the source is a shallow clone)."""
-        return folders.boundary(self._folder)
+        """Return "" for a whole history, else a digest of where it is cut off (the source is a shallow clone).
+
+        Of a source on this machine it is what the source says now, so that one that is deepened at the same tip shows.
+        """
+        return folders.boundary(self._folder) + self._source_boundary()
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
@@ -215,11 +223,11 @@ class Mirror:
         except GitFailed:
             return None
 
-    def _source_is_shallow(self) -> bool:
-        if not self._address.local or self._tip_here() is None:
-            return False
+    def _source_boundary(self) -> str:
+        if not self._address.local:
+            return ""
         url = self._address.url
-        return folders.is_shallow(Path(unquote(url.removeprefix("file://")) if url.startswith("file://") else url))
+        return folders.source_boundary(Path(unquote(url.removeprefix("file://")) if url.startswith("file://") else url))
 
     @contextmanager
     def _upstream_errors(self) -> Iterator[None]:

@@ -115,7 +115,7 @@ def newest_changes(git: Git, new: str, *, since: str | None, wanted: Collection[
 def _change(text: bytes) -> Change:
     commit, _, time = text.decode("ascii", "replace").partition(" ")
     try:
-        return Change(commit, int(time))
+        return Change(commit, int(time or 0))  # git gives nothing for a committer's line without a usable time
     except ValueError:
         raise GitFailed("log gave a commit that cannot be read") from None
 

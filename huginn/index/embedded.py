@@ -29,6 +29,7 @@ from huginn.index import shelf
 from huginn.index.answering import Answering
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
 from huginn.index.disk import require_space
+from huginn.index.engine import engine
 from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
 from huginn.report import Corpus
 
@@ -52,13 +53,13 @@ class EmbeddedIndex:
 
     def count(self, place: Place) -> int:
         """How many points are in `place`."""
-        return self._shard.count(CountRequest(exact=True, filter=to_filter(place)))
+        return engine(self._shard.count, CountRequest(exact=True, filter=to_filter(place)))
 
     def sources(self, corpus: Corpus) -> dict[str, int]:
         """Every source that has points, with their number."""
         everything = 1 << 31
         request = FacetRequest("source", limit=everything, exact=True, filter=to_filter(Place(corpus=corpus)))
-        return {str(hit.value): hit.count for hit in self._shard.facet(request).hits}
+        return {str(hit.value): hit.count for hit in engine(self._shard.facet, request).hits}
 
     def stored(
         self, place: Place, fields: Sequence[str] | None = None, *, after: str | None = None
@@ -85,7 +86,8 @@ class EmbeddedIndex:
 
     def fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         """The payloads of these points."""
-        records = self._shard.retrieve([uuid.UUID(point_id) for point_id in ids], True, False)
+        wanted: list[PointId] = [uuid.UUID(point_id) for point_id in ids]
+        records = engine(self._shard.retrieve, wanted, True, False)
         return {str(record.id): record.payload or {} for record in records}
 
     def vectors(self, embedded_sha256: Sequence[str]) -> dict[str, Vector]:
@@ -119,38 +121,31 @@ class EmbeddedIndex:
         offset: PointId | None = uuid.UUID(start) if start else None
         where = to_filter(place)
         while True:
-            records, offset = self._shard.scroll(
-                ScrollRequest(
-                    offset=offset,
-                    limit=_BATCH,
-                    filter=where,
-                    with_payload=True if fields is None else list(fields),
-                    with_vector=[MEANING] if with_vector else False,
-                )
+            request = ScrollRequest(
+                offset=offset,
+                limit=_BATCH,
+                filter=where,
+                with_payload=True if fields is None else list(fields),
+                with_vector=[MEANING] if with_vector else False,
             )
+            records, offset = engine(self._shard.scroll, request)
             yield from records
             if offset is None:
                 return
 
     def _query(self, asks: Sequence[Ask], limits: Sequence[int]) -> list[list[Found]]:
         requests = [to_request(ask, limit) for ask, limit in zip(asks, limits, strict=True)]
-        answers = self._shard.query_batch(QueryBatchRequest(requests))
+        answers = engine(self._shard.query_batch, QueryBatchRequest(requests))
         return [[Found(str(point.id), point.score) for point in answer] for answer in answers]
 
     def write(self, operation: UpdateOperation) -> None:
         """Apply one operation; it is in the write-ahead log when this returns."""
         require_space(self._folder, self._min_free_bytes)
-        try:
-            self._shard.update(operation)
-        except Exception:  # the engine has no class of its own; its text could repeat a payload
-            raise Unavailable("index", "the engine refused a write", next_step="look at 'huginn doctor'") from None
+        engine(self._shard.update, operation)
 
     def flush(self) -> None:
         """Write everything through to the disk."""
-        try:
-            self._shard.flush()
-        except Exception as error:  # the engine has no class of its own
-            raise Unavailable("index", f"the engine could not write to disk ({first_line(error)})") from None
+        engine(self._shard.flush)
 
 
 class EmbeddedWriter:
@@ -197,8 +192,3 @@ class EmbeddedWriter:
 def _cut_among_equals(found: Sequence[Found], limit: int, fetched: int) -> bool:
     """Whether a list may end in the middle of equal scores that have not all been seen."""
     return len(found) == fetched and len(found) > limit and found[-1].score == found[limit - 1].score
-
-
-def first_line(error: Exception) -> str:
-    """The first line of what the engine says, cut short."""
-    return str(error).partition("\n")[0][:200]

@@ -8,6 +8,7 @@ half-made. A shard's folder is never renamed, and never deleted while it is in u
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 import uuid
@@ -29,6 +30,7 @@ from huginn.index.shelf import Collection
 from huginn.report import now
 
 _POLL_SECONDS = 0.05
+_OUR_NAME = re.compile(r"[0-9a-f]{32}")  # whatever else lies in the folder is somebody else's
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -58,7 +60,7 @@ class Folders:
     def others(self) -> list[Collection]:
         """Building and retired ones, by name."""
         pointer = self._pointer()
-        names = sorted(folder.name for folder in self.root.glob("*/"))
+        names = sorted(folder.name for folder in self.root.glob("*/") if _OUR_NAME.fullmatch(folder.name))
         found = [self._collection(name) for name in names if pointer is None or name != pointer.folder]
         return [collection for collection in found if collection is not None]
 
@@ -67,7 +69,7 @@ class Folders:
         self.root.mkdir(parents=True, exist_ok=True)
         require_space(self.root, self._min_free_bytes)
         for folder in self.root.glob("*/"):
-            if not (folder / "label.json").exists():
+            if _OUR_NAME.fullmatch(folder.name) and not (folder / "label.json").exists():
                 shutil.rmtree(folder)
         name = uuid.uuid4().hex
         make_shard(self.shard(name), label.dimensions)

@@ -18,7 +18,8 @@ from qdrant_edge import (
 
 from huginn.errors import Unavailable
 from huginn.index.convert import MEANING, WORDS
-from huginn.index.embedded import EmbeddedIndex, first_line
+from huginn.index.embedded import EmbeddedIndex
+from huginn.index.engine import engine, first_line, is_the_engines
 from huginn.index.shelf import Collection
 
 _FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
@@ -38,10 +39,10 @@ def make_shard(path: Path, dimensions: int) -> None:
         vectors={MEANING: EdgeVectorParams(size=dimensions, distance=Distance.Cosine)},
         sparse_vectors={WORDS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
     )
-    shard = EdgeShard.create(str(path), config)
+    shard = engine(EdgeShard.create, str(path), config)
     for name, schema in _FIELDS.items():
-        shard.update(UpdateOperation.create_field_index(name, schema))
-    shard.flush()
+        engine(shard.update, UpdateOperation.create_field_index(name, schema))
+    engine(shard.flush)
     shard.close()
 
 
@@ -49,7 +50,9 @@ def open_shard(path: Path, collection: Collection, min_free_bytes: int) -> Embed
     """Open a shard; None if another process holds it. Raises `Unavailable` if it cannot be opened at all."""
     try:
         return EmbeddedIndex(path, collection, EdgeShard.load(str(path)), min_free_bytes)
-    except Exception as error:  # the engine has no class of its own
+    except BaseException as error:
+        if not is_the_engines(error):
+            raise
         if "WouldBlock" in str(error):
             return None
         raise Unavailable(

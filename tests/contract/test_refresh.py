@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+import huginn.forge.sync
+import huginn.run
 from huginn.checkpoints import Checkpoints
 from huginn.embed import BatchFailed
 from huginn.embed.wordllama import WordLlamaEmbedder
@@ -16,7 +20,7 @@ from huginn.index.embedded import EmbeddedWriter
 from huginn.lock import writer_lock
 from huginn.run import open_run
 from tests.support.faults import Fuse, Killed, fused
-from tests.support.git import EXECUTABLE, LINK, SUBMODULE, Repository
+from tests.support.git import EXECUTABLE, LINK, SUBMODULE, Repository, environment
 from tests.support.workspace import Workspace, outcomes
 
 MANY = "".join(f"def part{number}():\n    return {number} * 'heron in the water'\n\n\n" for number in range(120))
@@ -292,19 +296,139 @@ def test_an_unknown_source_is_refused_by_name(workspace: Workspace) -> None:
 def test_citations_name_the_newest_first_parent_commit_that_changed_the_file(
     workspace: Workspace, repository: Repository
 ) -> None:
-    """Also when a foxtrot merge makes another line the first one, without a single tree entry changing."""
+    """A merge is the commit that changed what its other side brought."""
     first = repository.head
     workspace.refresh()
     repository.git("branch", "side", first)
     side = repository.commit({"b.md": "walrus and seal\n"}, branch="side")
-    repository.merge(side)
+    repository.merge(side, files={"b.md": "walrus and seal\n"})
     workspace.refresh()
+    assert workspace.payloads()[0]["commit"] == repository.head
     assert is_level(workspace)
-    merged = repository.head
-    repository.git("branch", "-f", "far", first)
-    far = repository.commit({"z.md": "far away\n"}, branch="far")
-    repository.merge(far, foxtrot=True)
-    assert repository.head != merged
+
+
+def test_an_ancestor_is_not_enough_to_walk_from(workspace: Workspace, repository: Repository) -> None:
+    """The same change stands on both lines; after a foxtrot merge it is the other line's commit that is cited."""
+    base = repository.head
+    repository.commit({"b.md": "walrus and seal\n"})
+    repository.git("branch", "side", base)
+    same = repository.commit({"b.md": "walrus and seal\n"}, branch="side", message="The same on the side")
+    repository.merge(same, files={})
+    workspace.refresh()
+    assert workspace.payloads()[0]["commit"] != same
+    further = repository.commit({"z.md": "far away\n"}, branch="side")
+    repository.merge(further, files={}, foxtrot=True)
     report = workspace.refresh_one()
     assert report.rewritten is False
+    assert workspace.payloads()[0]["commit"] == same
     assert is_level(workspace)
+
+
+@pytest.mark.parametrize("onwards", [False, True])
+def test_a_store_that_was_put_back_from_a_backup_is_not_trusted(
+    workspace: Workspace, repository: Repository, tmp_path: Path, onwards: bool
+) -> None:
+    workspace.refresh()
+    old = repository.head
+    store = workspace.settings.state / "checkpoints.duckdb"
+    shutil.copy(store, tmp_path / "backup")
+    repository.commit({"b.md": "osprey\n"})
+    workspace.refresh()
+    shutil.copy(tmp_path / "backup", store)
+    repository.reset(old)
+    if onwards:
+        repository.commit({"c.md": "quince\n"})
+    workspace.refresh()
+    assert is_level(workspace)
+
+
+def test_a_shallow_source_that_is_deepened_at_the_same_tip_is_looked_at_again(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit({"c.md": "quince\n"})
+    source = tmp_path / "shallow"
+    git = ["git", "clone", "-q", "--depth=1", f"file://{repository.path}", str(source)]
+    subprocess.run(git, check=True, env=environment())
+    workspace = Workspace(tmp_path, {"repo": source})
+    workspace.refresh()
+    assert len({payload["commit"] for payload in workspace.payloads()}) == 1
+    subprocess.run(["git", "-C", str(source), "fetch", "-q", "--unshallow"], check=True, env=environment())
+    assert workspace.refresh_one().outcome == "ok"
+    assert len({payload["commit"] for payload in workspace.payloads()}) == 2
+    assert is_level(workspace)
+    assert workspace.refresh_one().outcome == "unchanged"
+
+
+@pytest.mark.parametrize("line", ["A <a@b>", "A <a@b> -100 +0000", "A a@b 17 +0000", "A <a@b> 99999999999999999 +0000"])
+def test_a_commit_without_a_usable_time_keeps_nobody_out(
+    workspace: Workspace, repository: Repository, line: str
+) -> None:
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    raw = f"tree {tree}\nparent {repository.head}\nauthor A <a@b> 17 +0000\ncommitter {line}\n\nodd\n"
+    repository.commit({"c.md": "quince\n"})
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    raw = raw.replace(raw.split("\n")[0], f"tree {tree}")
+    odd = repository.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=raw.encode())
+    repository.reset(odd)
+    assert workspace.refresh_one().outcome == "ok"
+    assert workspace.paths_with("quince") == ["c.md"]
+    assert is_level(workspace)
+
+
+def test_what_is_not_ours_in_the_state_folder_stays(workspace: Workspace) -> None:
+    for place in ("index/assets", "mirrors/photos.git", "mirrors/photos"):
+        folder = workspace.settings.state / place
+        folder.mkdir(parents=True)
+        (folder / "precious").touch()
+    workspace.refresh()
+    workspace.refresh()
+    assert len(list(workspace.settings.state.glob("*/*/precious"))) == 3
+
+
+def test_mirrors_of_sources_that_left_are_swept_away(tmp_path: Path, repository: Repository) -> None:
+    other = Repository(tmp_path / "other.git")
+    other.commit({"o.md": "marmalade\n"})
+    Workspace(tmp_path, {"repo": repository.path, "other": other.path}).refresh()
+    workspace = Workspace(tmp_path, {"repo": repository.path})
+    workspace.refresh()
+    assert len({path.name[:32] for path in workspace.settings.mirrors.iterdir()}) == 1
+
+
+def test_a_file_in_place_of_a_mirror_is_mended(workspace: Workspace, repository: Repository) -> None:
+    workspace.refresh()
+    for mirror in workspace.settings.mirrors.glob("*.git"):
+        shutil.rmtree(mirror)
+        mirror.write_text("not a folder")
+    repository.commit({"c.md": "quince\n"})
+    assert workspace.refresh_one().outcome == "ok"
+    assert is_level(workspace)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("secret text"), OSError(5, "Input/output error")])
+def test_a_defect_in_one_source_does_not_take_the_others_with_it(
+    tmp_path: Path, repository: Repository, error: Exception
+) -> None:
+    other = Repository(tmp_path / "other.git")
+    other.commit({"o.md": "marmalade\n"})
+    workspace = Workspace(tmp_path, {"repo": repository.path, "other": other.path})
+    refresh = huginn.forge.sync.refresh
+
+    def broken(source: Any, *arguments: Any, **named: Any) -> Any:
+        if source.name == "repo":
+            raise error
+        return refresh(source, *arguments, **named)
+
+    with patch.object(huginn.run, "refresh", broken):
+        report = workspace.refresh()
+    assert outcomes(report) == [("repo", "failed"), ("other", "ok")]
+    assert "secret text" not in (report.sources[0].reason or "")
+
+
+def test_a_damaged_index_is_told_and_nothing_else_is_raised(workspace: Workspace) -> None:
+    workspace.refresh()
+    configs = list((workspace.settings.state / "index").rglob("payload_index/config.json"))
+    assert configs
+    for config in configs:
+        config.unlink()
+    with pytest.raises(Unavailable, match="index"):
+        workspace.refresh()

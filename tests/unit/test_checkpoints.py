@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -144,6 +146,39 @@ def test_a_cut_store_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(Refused, match="damaged"):
         Checkpoints(tmp_path).ledger(INDEX, "forge")
+
+
+@pytest.mark.parametrize("place", [4096, 8192, 12288, 16384, 100000])
+def test_a_store_with_damage_inside_is_refused_at_once(tmp_path: Path, place: int) -> None:
+    Checkpoints(tmp_path).begin(INDEX, "forge", "a")
+    path = tmp_path / "checkpoints.duckdb"
+    content = bytearray(path.read_bytes())
+    content[place : place + 64] = bytes(range(64))
+    path.write_bytes(content)
+    began = time.monotonic()
+    with contextlib.suppress(Refused):  # not every block is read
+        Checkpoints(tmp_path).ledger(INDEX, "forge")
+    assert time.monotonic() - began < 10  # the wait for a holder is longer
+
+
+def test_what_a_lost_store_left_behind_is_no_obstacle(checkpoints: Checkpoints, tmp_path: Path) -> None:
+    hold = (
+        "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute('CREATE TABLE x (y INTEGER)'); os._exit(0)"
+    )
+    checkpoints.begin(INDEX, "forge", "a")
+    subprocess.run([sys.executable, "-c", hold, str(checkpoints.store.path)], check=True)
+    assert checkpoints.store.path.with_name("checkpoints.duckdb.wal").exists()
+    checkpoints.store.path.unlink()
+    assert Checkpoints(tmp_path).ledger(INDEX, "forge").cursors == {}
+
+
+def test_a_store_from_a_backup_gives_its_cursors_as_open(checkpoints: Checkpoints, tmp_path: Path) -> None:
+    checkpoints.advance(checkpoints.begin(INDEX, "forge", "a"), advance("c1"), receipt())
+    backup = checkpoints.store.path.read_bytes()
+    assert not checkpoints.ledger(INDEX, "forge").cursor("a").is_open
+    checkpoints.advance(checkpoints.begin(INDEX, "forge", "a"), advance("c2"), receipt())
+    checkpoints.store.path.write_bytes(backup)
+    assert Checkpoints(tmp_path).ledger(INDEX, "forge").cursor("a").is_open
 
 
 def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
