@@ -65,8 +65,7 @@ class Run:
         if isinstance(source, RefusedSource):
             return SourceReport(source=name, corpus="forge", outcome=SourceOutcome.REFUSED, reason=source.reason)
         try:
-            with open_mirror(self._settings, source) as mirror:
-                return refresh(source, mirror, self._parts, dry_run=self.dry_run)
+            return refresh(source, mirror_of(self._settings, source), self._parts, dry_run=self.dry_run)
         except Unavailable:
             raise
         except HuginnError as error:
@@ -209,10 +208,9 @@ def _chosen(listed: dict[str, Source | RefusedSource], only: Sequence[str]) -> l
     return [name for name in listed if not only or name in only]
 
 
-@contextmanager
-def open_mirror(settings: Settings, source: Source) -> Iterator[Mirror]:
+def mirror_of(settings: Settings, source: Source) -> Mirror:
     """The mirror of a source, in the folder of mirrors."""
-    mirror = Mirror(
+    return Mirror(
         mirror_folder(settings.mirrors, source.name, source.address),
         source.address,
         branch=source.branch,
@@ -220,7 +218,3 @@ def open_mirror(settings: Settings, source: Source) -> Iterator[Mirror]:
         username=source.username,
         timeout=settings.forge.timeout_seconds,
     )
-    try:
-        yield mirror
-    finally:
-        mirror.close()

@@ -164,14 +164,13 @@ def repositories(settings: Settings) -> list[Finding]:
 
 def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
     from huginn.forge.listing import RefusedSource
-    from huginn.run import open_mirror
+    from huginn.run import mirror_of
 
     if isinstance(source, RefusedSource):
         return Finding(check="repository", subject=source.name, outcome="wrong", detail=source.reason)
 
     def look() -> tuple[Outcome, str]:
-        with open_mirror(settings, source) as mirror:
-            tip = mirror.tip()
+        tip = mirror_of(settings, source).tip()
         if tip is None:
             return "note", "answers, and has no commits yet"
         return "well", f"answers, {tip.branch or 'HEAD'} is at {tip.commit[:7]}"

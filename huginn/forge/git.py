@@ -88,6 +88,14 @@ class Git:
             self.finish(process)
         return b"".join(pieces)
 
+    def succeeds(self, *arguments: str) -> bool:
+        """Tell whether git ends well."""
+        try:
+            self.run(*arguments)
+        except GitFailed:
+            return False
+        return True
+
     def finish(self, process: Process) -> None:
         """Wait for the end of a process whose output has been read; raise `GitFailed` if it went wrong."""
         if process.wait() != 0:

@@ -111,7 +111,7 @@ class Mirror:
         if not self._folder.is_dir():
             return False
         with self._upstream_errors():
-            return _succeeds(self._inside, "cat-file", "-e", _checked(commit) + "^{commit}")
+            return self._inside.succeeds("cat-file", "-e", _checked(commit) + "^{commit}")
 
     def tree(self, commit: str) -> list[Entry]:
         """Return all paths of a commit, folders left out, in git's order."""
@@ -124,7 +124,7 @@ class Mirror:
     def is_ancestor(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its ancestors: if not, history was rewritten."""
         with self._upstream_errors():
-            return _succeeds(self._inside, "merge-base", "--is-ancestor", _checked(old), _checked(new))
+            return self._inside.succeeds("merge-base", "--is-ancestor", _checked(old), _checked(new))
 
     def on_first_parent_line(self, old: str, new: str) -> bool:
         """Tell whether `old` is `new` or one of its first parents."""
@@ -215,7 +215,7 @@ class Mirror:
 
     def _is_whole(self) -> bool:
         """Tell whether everything the mirror's tip needs is there. Slow: asked only when something went wrong."""
-        return _succeeds(self._fetching, "fsck", "--connectivity-only", "--no-dangling", "--no-progress")
+        return self._fetching.succeeds("fsck", "--connectivity-only", "--no-dangling", "--no-progress")
 
     def _tip_here(self) -> str | None:
         try:
@@ -240,17 +240,6 @@ class Mirror:
         except OSError as failure:
             reason = f"the mirror cannot be written: {failure.strerror}"
             raise Unavailable("disk", reason, next_step="check the state folder's owner and its free space") from None
-
-    def close(self) -> None:
-        """Nothing is held between calls; here for symmetry with what holds something."""
-
-
-def _succeeds(git: Git, *arguments: str) -> bool:
-    try:
-        git.run(*arguments)
-    except GitFailed:
-        return False
-    return True
 
 
 def _checked(object_id: str) -> str:
