@@ -317,7 +317,6 @@ def test_descriptors_and_processes_stay_level(tmp_path: Path) -> None:
                 read(entry.blob)
         with pytest.raises(Unavailable):
             mirror_of(str(tmp_path / "nowhere"), tmp_path).tip()
-        mirror.close()
         levels.append((len(os.listdir("/proc/self/fd")), children()))
     assert len(set(levels)) == 1
 
