@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -34,12 +35,36 @@ from huginn.errors import Refused
 FILE_NAME = "huginn.toml"
 
 
+def _folder_of(context: Mapping[str, Path] | None) -> Path:
+    """Where relative paths start. The working directory is asked for only if need be: it may have been deleted."""
+    return context["folder"] if context and "folder" in context else Path.cwd()
+
+
+def _written_path(value: object) -> object:
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("is empty; give a path")
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("no path can hold a NUL character")
+    return value
+
+
 def _from_folder(path: Path, info: ValidationInfo) -> Path:
-    folder: Path = (info.context or {}).get("folder", Path.cwd())
-    return Path(os.path.normpath(folder / path.expanduser()))
+    try:
+        expanded = path.expanduser()
+    except RuntimeError:
+        raise ValueError("there is no such home folder; write the path without ~") from None
+    absolute = expanded if expanded.is_absolute() else _folder_of(info.context) / expanded
+    if not _is_text(str(absolute)):
+        raise ValueError("is no valid text, with the folder it lies in; give a path in UTF-8")
+    return Path(os.path.normpath(absolute))
 
 
-LocalPath = Annotated[Path, AfterValidator(_from_folder)]
+def _is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8: bytes of the environment that are none come as halves of surrogate pairs."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+LocalPath = Annotated[Path, BeforeValidator(_written_path), AfterValidator(_from_folder)]
 
 
 def _checked_name(name: str) -> str:
@@ -51,6 +76,8 @@ def _checked_name(name: str) -> str:
 def _checked_pattern(pattern: str) -> str:
     import pathspec  # noqa: PLC0415 - a search without patterns starts faster without it
 
+    if not _is_text(pattern):
+        raise ValueError("is no valid text; give it in UTF-8")
     try:
         pathspec.GitIgnoreSpec.from_lines([pattern])
     except ValueError:
@@ -59,6 +86,12 @@ def _checked_pattern(pattern: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+
+
+def _checked_username(name: str) -> str:
+    if not name.isprintable():  # which halves of surrogate pairs are not either
+        raise ValueError("holds characters that cannot be shown")
+    return name
 
 
 class _Section(BaseModel):
@@ -73,7 +106,7 @@ class RepositorySettings(_Section):
     branch: str | None = None
     web: str | None = None
     token_file: LocalPath | None = None
-    username: str = "oauth2"
+    username: Annotated[str, AfterValidator(_checked_username)] = "oauth2"
     exclude: tuple[Pattern, ...] = ()
 
     @model_validator(mode="after")
@@ -94,7 +127,7 @@ class ForgeSettings(_Section):
     generated: tuple[Pattern, ...] | None = None
     max_file_bytes: int = Field(1 << 20, ge=1, le=1 << 26)
     local: bool = True
-    timeout_seconds: float = Field(600, gt=0)
+    timeout_seconds: float = Field(600, gt=0, le=86_400, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
@@ -114,9 +147,9 @@ class EmbedderSettings(_Section):
 class IndexSettings(_Section):
     """Where the points are kept."""
 
-    min_free_bytes: int = Field(256 << 20, ge=0)
+    min_free_bytes: int = Field(256 << 20, ge=0, lt=1 << 63)
     rebuild: Literal["auto", "ask"] = "auto"
-    keep_hours: float = Field(24, ge=0)
+    keep_hours: float = Field(24, ge=0, le=876_000, allow_inf_nan=False)
 
 
 class Settings(_Section):
@@ -127,7 +160,11 @@ class Settings(_Section):
     embedder: EmbedderSettings = EmbedderSettings()
     index: IndexSettings = IndexSettings()
 
-    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+    _folder: Path = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep where relative paths started."""
+        self._folder = _folder_of(context)
 
     @property
     def folder(self) -> Path:
@@ -160,21 +197,23 @@ def load(config: Path | None = None, *, environment: Mapping[str, str] = os.envi
     named = config or (Path(environment["HUGINN_CONFIG"]) if environment.get("HUGINN_CONFIG") else None)
     path = (named or find(Path.cwd())).absolute()
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise Refused(
             "config", f"cannot read {path}, {error.strerror}", next_step="check its name and rights"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused("config", f"{path} is no valid TOML: {error}", next_step="mend that line") from None
+    except ValueError:  # Python's own limit of digits; of what tomllib says, all else is a TOMLDecodeError
+        raise Refused("config", f"{path} holds a number of thousands of digits", next_step="mend that number") from None
+    except RecursionError:
+        raise Refused("config", f"{path} holds lists or tables nested too deep", next_step="mend that value") from None
     _overlay(values, environment)
     try:
-        settings = Settings.model_validate(values, context={"folder": path.parent})
+        return Settings.model_validate(values, context={"folder": path.parent})
     except ValidationError as error:
         problems = "".join(f"\n  {line}" for line in _problems(error))
         raise Refused("config", f"{path} cannot be used:{problems}") from None
-    settings._folder = path.parent
-    return settings
 
 
 def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:
@@ -198,8 +237,8 @@ def _from_text(text: str) -> object:
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text)
-        except ValueError:
-            return text
+        except (ValueError, RecursionError):
+            return text  # which is refused by its key, as no list
     return text
 
 
@@ -234,11 +273,17 @@ def _template_problem(template: str) -> str | None:
     """What is wrong with the template of a web address, or None."""
     allowed = {"repo", "commit", "path", "start", "end"}
     try:
-        fields = {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+        parts = [part for part in string.Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
         return f"no valid template ({error}); write a brace that is meant as such twice"
+    fields = {str(name) for _, name, _, _ in parts}
     if fields - allowed:
         return f"unknown field {{{sorted(fields - allowed)[0]}}}; known are {', '.join(sorted(allowed))}"
+    if not template.isprintable():
+        return "holds characters that cannot be shown"
+    for _, name, form, conversion in parts:
+        if form or conversion:  # some fit only some values, and would fail at the first hit
+            return f"write {{{name}}} alone in its braces, without : or !"
     if not template.startswith(("https://", "http://")):
         return "must begin with https:// or http://"
     return None

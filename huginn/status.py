@@ -15,11 +15,15 @@ from huginn.index.opening import open_shelf
 from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport, now
 from huginn.settings import Settings
 
+_CLOCKS_DIFFER = timedelta(minutes=5)  # what clocks may be apart, or be put right by, without a word
 _KINDS: tuple[ItemKind, ...] = ("skipped", "failed", "words_only")
 
 
 def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusReport:
     """Every source of the settings; `stale` are those without a success in the last `max_age`.
+
+    A success that lies in the future by more than clocks differ tells nothing (the clock was ahead and has been put
+    back): its age stays negative, and counts as too old.
 
     Raises `Refused` or `Unavailable` when the checkpoint store cannot be read.
     """
@@ -54,7 +58,7 @@ def _source(
     moment: datetime,
     max_age: timedelta | None,
 ) -> SourceStatus:
-    age = moment - state.last_success if state.last_success else None
+    age = _age(state.last_success, moment)
     cursor = ledger.cursor(name)
     of_kind = {kind: items.get(kind, {}).get(name, []) for kind in _KINDS}
     return SourceStatus(
@@ -63,14 +67,21 @@ def _source(
         cursor=cursor.position,
         points=cursor.points,
         last_success=state.last_success,
-        age_s=round(age.total_seconds(), 1) if age else None,
-        stale=max_age is not None and (age is None or age > max_age),
+        age_s=None if age is None else round(age.total_seconds(), 1),
+        stale=max_age is not None and (age is None or age > max_age or age < timedelta(0)),
         failing_since=state.failing_since,
         reason=refusal or state.reason,
         skipped=of_kind["skipped"],
         failed=of_kind["failed"],
         words_only=of_kind["words_only"],
     )
+
+
+def _age(last_success: datetime | None, moment: datetime) -> timedelta | None:
+    if last_success is None:
+        return None
+    age = moment - last_success
+    return timedelta(0) if -_CLOCKS_DIFFER <= age < timedelta(0) else age
 
 
 def _embedder(settings: Settings) -> EmbedderStatus | None:

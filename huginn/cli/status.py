@@ -78,7 +78,7 @@ def show(report: StatusReport, *, verbose: bool) -> None:
             Text(state, "" if state == "well" else "red"),
             Text(terminal.harmless_line((source.cursor or "-")[:7])),
             "-" if source.points is None else str(source.points),
-            "-" if source.age_s is None else duration.shown(source.age_s),
+            "-" if source.age_s is None or source.age_s < 0 else duration.shown(source.age_s),
             str(len(source.skipped)),
             str(len(source.failed)),
         )
@@ -117,6 +117,8 @@ def _remarks(report: StatusReport, *, verbose: bool) -> Iterator[str]:
             yield f"{name}: {since}{terminal.harmless_line(source.reason)}"
         elif source.failing_since is not None:
             yield f"{name}: failing since {_moment(source.failing_since)}"
+        if source.last_success is not None and source.age_s is not None and source.age_s < 0:
+            yield f"{name}: its last success lies in the future, at {_moment(source.last_success)}; refresh it again"
         kinds = (("skipped", source.skipped), ("failed", source.failed), ("words only", source.words_only))
         for kind, items in kinds:
             if items:

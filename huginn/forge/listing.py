@@ -75,6 +75,8 @@ def _token(path: Path) -> str:
         raise Refused(
             "token_file", f"cannot read {path} ({error.strerror})", next_step="check its name and rights"
         ) from None
+    except UnicodeDecodeError:
+        token = ""
     if not token or not token.isascii() or not token.isprintable():
         raise Refused("token_file", f"{path} holds no token", next_step="put the token alone into it, on one line")
     return token

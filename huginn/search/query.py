@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from huginn.errors import Refused
 from huginn.report import Corpus
@@ -35,8 +35,9 @@ class _Model(BaseModel):
 class Query(_Model):
     """A question: 1 to 8 texts of at most 1,000 bytes each, and where to look. Raises `Refused` naming the field.
 
-    `repos` are names of repositories as the settings have them; `paths` files, or folders for everything under them;
-    None anywhere means everywhere. `fold`: equal texts in several places are one hit with all its places.
+    `repos` are names of repositories as the settings have them; `paths` files, or folders for everything under them,
+    from the root of a repository (`/src`, `./src` and `src/` are `src`); None anywhere means everywhere, and so does
+    the root as a path. `fold`: equal texts in several places are one hit with all its places.
     """
 
     texts: tuple[str, ...]
@@ -56,6 +57,14 @@ class Query(_Model):
             name = f"{field}{''.join(f'[{part}]' for part in rest)}"
             raise Refused(name, problem["msg"][:1].lower() + problem["msg"][1:]) from None
 
+    @field_validator("paths")
+    @classmethod
+    def _from_the_root(cls, paths: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if paths is None or not all(path.strip() for path in paths):
+            return paths  # an empty name is refused with the limits
+        within = tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in paths)
+        return within if all(within) else None
+
     @model_validator(mode="after")
     def _within_limits(self) -> Self:
         if not self.texts:
@@ -70,6 +79,8 @@ class Query(_Model):
             values = getattr(self, name)
             if values is not None and not all(value.strip() for value in values):
                 raise Refused(name, "an empty name", next_step="leave it out to search everywhere")
+            for number, value in enumerate(values or ()):
+                _check_characters(f"{name}[{number}]", value)
         return self
 
     def asked(self) -> dict[int, str]:
@@ -139,5 +150,9 @@ def _check_text(field: str, text: str) -> None:
         raise Refused(field, f"{size} bytes are too many", next_step=f"give at most {MOST_BYTES} bytes")
     if not text.strip():
         raise Refused(field, "is empty", next_step="leave it out, or write what to look for")
+    _check_characters(field, text)
+
+
+def _check_characters(field: str, text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused(field, "is no valid text (half a surrogate pair)", next_step="give it as UTF-8")

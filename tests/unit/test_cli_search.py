@@ -238,6 +238,31 @@ def test_a_refused_query_names_the_field(huginn: CommandLine, prepared: Prepared
     assert ended.err.startswith("huginn: top_k: 51 ")
 
 
+@pytest.mark.parametrize("path", ["src/", "/src", "./src", "././/src//", "src/."])
+def test_a_path_may_be_written_as_a_shell_completes_it(huginn: CommandLine, prepared: Prepared, path: str) -> None:
+    huginn("search", "herons", "--path", path, "--path", "docs/./nest.md")
+    [query] = prepared.asked
+    assert query.paths == ("src", "docs/nest.md")
+
+
+@pytest.mark.parametrize("path", [".", "/", "./", "//."])
+def test_the_root_is_everywhere(huginn: CommandLine, prepared: Prepared, path: str) -> None:
+    huginn("search", "herons", "--path", path, "--path", "docs")
+    [query] = prepared.asked
+    assert query.paths is None
+
+
+@pytest.mark.parametrize(("option", "field"), [("--path", "paths[1]"), ("--repo", "repos[1]")])
+def test_a_filter_that_is_no_text_or_empty_is_refused(
+    huginn: CommandLine, prepared: Prepared, option: str, field: str
+) -> None:
+    ended = huginn("search", "herons", option, "x", option, "\udcff", "--json")
+    assert (ended.code, ended.document["error"]["field"]) == (ExitCode.REFUSED, field)
+    ended = huginn("search", "herons", option, "x", option, "")
+    assert ended.code == ExitCode.REFUSED
+    assert prepared.asked == []
+
+
 def test_an_error_cannot_command_the_terminal_or_fake_a_line(huginn: CommandLine, prepared: Prepared) -> None:
     prepared.error = Unavailable("index", "\x1b[2Jbad\r\nhuginn: all well", next_step="x\nhuginn: all well\u202e")
     ended = huginn("search", "herons")

@@ -92,6 +92,13 @@ def test_a_source_that_is_refused_is_failing(huginn: CommandLine, prepared: Prep
     assert out.splitlines()[-1].startswith("1 source: 1 failing; ")
 
 
+def test_a_last_success_that_lies_in_the_future_is_told(huginn: CommandLine, prepared: Prepared) -> None:
+    prepared.report = report(source("heron", age_s=-7200.0, stale=True))
+    lines = huginn("status").out.splitlines()
+    assert lines[1].split() == ["heron", "stale", "0123456", "40", "-", "0", "0"]
+    assert "heron: its last success lies in the future, at 2026-03-04 05:06; refresh it again" in lines
+
+
 def test_names_paths_and_reasons_cannot_command_the_terminal(huginn: CommandLine, prepared: Prepared) -> None:
     evil = "\x1b[31m[red]\u202e\r\n1 source: 1 well"
     item = ItemStatus(item=evil, reason=evil, since=SINCE)
