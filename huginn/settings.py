@@ -21,25 +21,17 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 
 from huginn.errors import Refused
+from huginn.index.settings import IndexSettings
+from huginn.section import LocalPath, Section
 
 FILE_NAME = "huginn.toml"
-
-
-def _from_folder(path: Path, info: ValidationInfo) -> Path:
-    folder: Path = (info.context or {}).get("folder", Path.cwd())
-    return Path(os.path.normpath(folder / path.expanduser()))
-
-
-LocalPath = Annotated[Path, AfterValidator(_from_folder)]
 
 
 def _checked_name(name: str) -> str:
@@ -61,11 +53,7 @@ def _checked_pattern(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class RepositorySettings(_Section):
+class RepositorySettings(Section):
     """One `[[forge.repos]]`: a repository to keep in the index."""
 
     name: Annotated[str, AfterValidator(_checked_name)]
@@ -85,7 +73,7 @@ class RepositorySettings(_Section):
         return self
 
 
-class ForgeSettings(_Section):
+class ForgeSettings(Section):
     """The `forge` corpus: its name, its repositories, and what of them is left out."""
 
     name: str = Field("forge", min_length=1, max_length=200)
@@ -105,19 +93,13 @@ class ForgeSettings(_Section):
         return self
 
 
-class EmbedderSettings(_Section):
+class EmbedderSettings(Section):
     """What makes vectors of texts."""
 
     kind: Literal["wordllama"] = "wordllama"
 
 
-class IndexSettings(_Section):
-    """Where the points are kept."""
-
-    min_free_bytes: int = Field(256 << 20, ge=0)
-
-
-class Settings(_Section):
+class Settings(Section):
     """All settings. `state` is the folder that holds everything Huginn keeps."""
 
     state: LocalPath = Field(default=Path(".huginn"), validate_default=True)
@@ -223,8 +205,8 @@ def _nearest(location: tuple[int | str, ...]) -> str:
     model = sections[names[-1]] if names else Settings
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
-    if str(location[-1]) in ("token", "password", "secret", "key"):
-        return "; secrets are read from files: give token_file"
+    if str(location[-1]) in ("token", "password", "secret", "key", "api_key"):
+        return f"; secrets are read from files: give {'api_key_file' if names == ['index'] else 'token_file'}"
     return f"; did you mean {close[0]}?" if close else f"; known here: {', '.join(known)}"
 
 

@@ -1,4 +1,4 @@
-"""How everything stands: from the checkpoint store and the label on disk alone.
+"""How everything stands: from the checkpoint store and what is noted of the index on disk alone.
 
 Nothing is fetched, embedded or opened for it, so that it answers at once, also while a refresh is at work.
 """
@@ -11,7 +11,7 @@ from huginn.checkpoints import Checkpoints, ItemKind, Ledger, SourceState
 from huginn.embed import open_embedder
 from huginn.errors import Unavailable
 from huginn.forge.listing import RefusedSource, list_sources
-from huginn.index import folder
+from huginn.index.noted import noted
 from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport, now
 from huginn.settings import Settings
 
@@ -23,24 +23,24 @@ def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusRep
 
     Raises `Refused` or `Unavailable` when the checkpoint store cannot be read.
     """
-    collection = folder.current(settings.state)
+    index_in_use = noted(settings)
     checkpoints = Checkpoints(settings.state)
     ledger, states, items = Ledger({}), dict[str, SourceState](), dict[ItemKind, dict[str, list[ItemStatus]]]()
     if checkpoints.store.exists():
         states = checkpoints.states("forge")
-        if collection is not None:
-            ledger = checkpoints.ledger(collection.id, "forge")
-            items = {kind: checkpoints.items(collection.id, "forge", kind) for kind in _KINDS}
+        if index_in_use is not None:
+            ledger = checkpoints.ledger(index_in_use.id, "forge")
+            items = {kind: checkpoints.items(index_in_use.id, "forge", kind) for kind in _KINDS}
     moment = now()
     sources = []
     for source in list_sources(settings):
         state = states.get(source.name, SourceState())
         refusal = source.reason if isinstance(source, RefusedSource) else None
         sources.append(_source(source.name, state, refusal, ledger, items, moment, max_age))
-    points = sum(cursor.points or 0 for cursor in ledger.cursors.values()) if collection else None
+    points = sum(cursor.points or 0 for cursor in ledger.cursors.values()) if index_in_use else None
     return StatusReport(
         sources=sources,
-        index=IndexStatus(label=collection.label.model_dump() if collection else None, points=points),
+        index=IndexStatus(label=index_in_use.label.model_dump() if index_in_use else None, points=points),
         embedder=_embedder(settings),
     )
 

@@ -64,8 +64,8 @@ def finish(state: Path, shard: Path, label: Label) -> Collection:
     """Describe a shard that has been made, and put it into use."""
     collection = Collection(uuid.uuid4().hex, label, shard)
     folder = shard.parent
-    _write(folder / "label.json", {"id": collection.id, "label": label.model_dump()})
-    _write(root(state) / "current.json", {"folder": folder.name})
+    write(folder / "label.json", {"id": collection.id, "label": label.model_dump()})
+    write(root(state) / "current.json", {"folder": folder.name})
     return collection
 
 
@@ -92,7 +92,8 @@ def _read(path: Path) -> dict[str, object] | None:
     return content
 
 
-def _write(path: Path, content: dict[str, object]) -> None:
+def write(path: Path, content: dict[str, object]) -> None:
+    """Replace a JSON file atomically."""
     draft = path.with_suffix(".draft")
     with draft.open("w") as file:
         json.dump(content, file, indent=1)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict
 
 from huginn.embed.port import Identity
+from huginn.errors import Refused
 
 
 class Label(BaseModel):
@@ -35,6 +36,13 @@ class Label(BaseModel):
         """The names of the fields in which `other` differs, each with both values."""
         mine, theirs = self.model_dump(), other.model_dump()
         return [f"{name} is {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
+
+    def require(self, wanted: Label, *, next_step: str) -> None:
+        """Raise `Refused` unless an index with this label may be used by code and settings that say `wanted`."""
+        differences = self.differences(wanted)
+        if differences:
+            reason = f"it was made by other rules or another model: {'; '.join(differences)}"
+            raise Refused("index", reason, next_step=next_step)
 
 
 def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str]) -> Label:

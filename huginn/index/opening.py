@@ -1,12 +1,15 @@
-"""Opening the embedded index: for a refresh (made if there is none) and for a search.
+"""Opening the index, for a refresh (made if there is none) and for a search: on the server that the settings name, else
+in the embedded engine. A server that is away is an error; nothing local ever takes its place.
 
 An index whose label differs from what the code and the settings say now is refused, with what to do.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qdrant_edge import (
     Distance,
@@ -25,7 +28,11 @@ from huginn.index import folder
 from huginn.index.convert import MEANING, WORDS
 from huginn.index.embedded import EmbeddedIndex, first_line
 from huginn.index.label import Label
+from huginn.index.port import Index
 from huginn.settings import Settings
+
+if TYPE_CHECKING:
+    from huginn.index.server_opening import Examined
 
 _POLL_SECONDS = 0.05
 _FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
@@ -38,8 +45,13 @@ _FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
 }
 
 
-def open_for_refresh(settings: Settings, label: Label, *, wait: float) -> EmbeddedIndex:
-    """The index, made if there is none. Only under the writer's lock."""
+def open_for_refresh(settings: Settings, label: Label, *, wait: float) -> Index:
+    """The index, made if there is none. Only under the writer's lock. `wait`: for the embedded engine's file lock."""
+    if settings.index.url is not None:
+        _require_client()
+        from huginn.index.server_opening import open_on_server_for_refresh  # noqa: PLC0415 - it takes a second to load
+
+        return open_on_server_for_refresh(settings, label)
     collection = folder.current(settings.state)
     if collection is None:
         return _create(settings.state, label, settings.index.min_free_bytes)
@@ -47,8 +59,13 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float) -> Embedd
     return _open(settings.state, collection, settings.index.min_free_bytes, wait)
 
 
-def open_for_search(settings: Settings, label: Label | None, *, wait: float) -> EmbeddedIndex:
+def open_for_search(settings: Settings, label: Label | None, *, wait: float) -> Index:
     """The index, for reading. `label` None: whatever it is (for status). Raises `Unavailable` when there is none."""
+    if settings.index.url is not None:
+        _require_client()
+        from huginn.index.server_opening import open_on_server_for_search  # noqa: PLC0415 - it takes a second to load
+
+        return open_on_server_for_search(settings, label)
     collection = folder.current(settings.state)
     if collection is None:
         raise Unavailable("index", "there is none yet", next_step="run 'huginn refresh'")
@@ -57,14 +74,24 @@ def open_for_search(settings: Settings, label: Label | None, *, wait: float) -> 
     return _open(settings.state, collection, settings.index.min_free_bytes, wait)
 
 
-def _require_label(collection: folder.Collection, label: Label) -> None:
-    differences = collection.label.differences(label)
-    if differences:
+def examine_server(settings: Settings) -> Examined:
+    """What the server of the settings says of itself, for `huginn doctor`."""
+    _require_client()
+    from huginn.index.server_opening import examine  # noqa: PLC0415 - it takes a second to load
+
+    return examine(settings)
+
+
+def _require_client() -> None:
+    if importlib.util.find_spec("qdrant_client") is None:
         raise Refused(
-            "index",
-            f"it was made by other rules or another model: {'; '.join(differences)}",
-            next_step=f"delete the folder {collection.shard.parent} and run 'huginn refresh': the index is built anew",
+            "index.url", "the client for a Qdrant server is not installed", next_step="pip install 'huginn[server]'"
         )
+
+
+def _require_label(collection: folder.Collection, label: Label) -> None:
+    step = f"delete the folder {collection.shard.parent} and run 'huginn refresh': the index is built anew"
+    collection.label.require(label, next_step=step)
 
 
 def _create(state: Path, label: Label, min_free_bytes: int) -> EmbeddedIndex:
