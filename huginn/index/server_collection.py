@@ -13,7 +13,7 @@ import uuid
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from qdrant_client import models
+from qdrant_client.http import models
 
 from huginn.errors import Refused, Unavailable
 from huginn.index.convert import MEANING, WORDS

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-from qdrant_client import models
+from qdrant_client.http import models
 
 from huginn.embed.port import Vector
 from huginn.index.convert import MEANING, WORDS

@@ -18,8 +18,8 @@ from time import monotonic, sleep
 from typing import TypeVar
 
 import httpx
-from qdrant_client import models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http import models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from huginn.errors import Unavailable

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import UUID
 
 import numpy as np
 import pytest
 
 from huginn.embed.port import Identity
-from huginn.errors import Busy, Refused, Unavailable
+from huginn.errors import Refused, Unavailable
 from huginn.ids import digest
-from huginn.index import folder
-from huginn.index.embedded import EmbeddedIndex
 from huginn.index.label import Label, make_label
 from huginn.index.opening import open_for_refresh, open_for_search
 from huginn.index.port import Ask, Index, NewPoint, Place, Receipt
@@ -24,16 +21,7 @@ from huginn.settings import Settings
 LABEL = make_label("Test", Identity("test-model", "sha256:0", 4), {"chunker": "1"})
 
 
-def settings_in(tmp_path: Path, min_free_bytes: int = 0) -> Settings:
-    return Settings.model_validate({"state": tmp_path / "state", "index": {"min_free_bytes": min_free_bytes}})
-
-
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return settings_in(tmp_path)
-
-
-@pytest.fixture(params=["embedded"])
 def index(settings: Settings) -> Iterator[Index]:
     opened = open_for_refresh(settings, LABEL, wait=0)
     yield opened
@@ -179,6 +167,15 @@ def test_a_writer_that_failed_gives_no_receipt(index: Index) -> None:
         writer.acknowledge()
 
 
+def test_a_writer_that_failed_once_gives_no_receipt_after_a_write_that_went_well(index: Index) -> None:
+    writer = index.writer("forge", "a")
+    with pytest.raises(Unavailable):
+        writer.upsert([NewPoint(point_id(1), point(1).payload, point(1).embedded, np.ones(3, dtype=np.float32))])
+    writer.upsert([point(2)])
+    with pytest.raises(Unavailable, match="failed before"):
+        writer.acknowledge()
+
+
 def test_a_receipt_cannot_be_made_by_others() -> None:
     with pytest.raises(TypeError):
         Receipt("index", "forge", "a", 1, object())
@@ -197,7 +194,7 @@ def test_another_label_is_refused_with_what_to_do(settings: Settings) -> None:
     open_for_refresh(settings, LABEL, wait=0).close()
     other = LABEL.model_copy(update={"digest": "sha256:1"})
     for opening in (open_for_refresh, open_for_search):
-        with pytest.raises(Refused, match=r"digest is sha256:0, not sha256:1; delete the folder"):
+        with pytest.raises(Refused, match=r"digest is sha256:0, not sha256:1; delete the (folder|collection)"):
             opening(settings, other, wait=0)
     open_for_search(settings, None, wait=0).close()
 
@@ -205,53 +202,6 @@ def test_another_label_is_refused_with_what_to_do(settings: Settings) -> None:
 def test_a_search_without_an_index_says_what_to_run(settings: Settings) -> None:
     with pytest.raises(Unavailable, match="huginn refresh"):
         open_for_search(settings, LABEL, wait=0)
-
-
-def test_a_second_holder_is_told_to_wait(settings: Settings) -> None:
-    held = open_for_refresh(settings, LABEL, wait=0)
-    with pytest.raises(Busy):
-        open_for_search(settings, LABEL, wait=0.2)
-    held.close()
-
-
-def test_a_full_disk_is_told_before_the_engine_is_opened(tmp_path: Path) -> None:
-    full = settings_in(tmp_path, min_free_bytes=1 << 62)
-    (tmp_path / "state").mkdir()
-    with pytest.raises(Unavailable, match="disk"):
-        open_for_refresh(full, LABEL, wait=0)
-    assert folder.current(full.state) is None
-
-
-def test_a_full_disk_is_told_before_each_batch(tmp_path: Path) -> None:
-    opened = open_for_refresh(settings_in(tmp_path), LABEL, wait=0)
-    opened._min_free_bytes = 1 << 62
-    with pytest.raises(Unavailable, match="disk"):
-        write(opened, point(1))
-    opened.close()
-
-
-def test_a_lost_or_half_made_index_is_made_anew_with_another_id(settings: Settings) -> None:
-    first: EmbeddedIndex = open_for_refresh(settings, LABEL, wait=0)
-    first.close()
-    collection = folder.current(settings.state)
-    assert collection is not None
-    for path in sorted(collection.shard.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    half = folder.root(settings.state) / "half" / "shard"
-    half.mkdir(parents=True)
-    second = open_for_refresh(settings, LABEL, wait=0)
-    assert second.id != first.id
-    assert not half.exists()
-    second.close()
-
-
-def test_a_damaged_label_is_refused_with_what_to_do(settings: Settings) -> None:
-    open_for_refresh(settings, LABEL, wait=0).close()
-    collection = folder.current(settings.state)
-    assert collection is not None
-    (collection.shard.parent / "label.json").write_text("{")
-    with pytest.raises(Refused, match="delete the folder"):
-        open_for_refresh(settings, LABEL, wait=0)
 
 
 def test_labels_of_other_rules_models_or_forges_differ() -> None:
