@@ -12,7 +12,6 @@ Where to look: providers' tokens are found by the kingfisher library; the rules 
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -108,6 +107,8 @@ def holds_secret(text: str) -> bool:
 
 def fingerprint() -> str:
     """A short digest of all that decides what is masked: this version, the rules' text, the library's version."""
+    import importlib.metadata  # noqa: PLC0415 -- it takes as long to import as all the rest
+
     digest = hashlib.sha256(VERSION.encode())
     here = Path(__file__)
     for path in (here, *sorted(here.with_name("scrubbing").glob("*.*"))):

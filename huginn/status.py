@@ -23,24 +23,24 @@ def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusRep
 
     Raises `Refused` or `Unavailable` when the checkpoint store cannot be read.
     """
-    index_in_use = noted(settings)
+    collection = noted(settings)
     checkpoints = Checkpoints(settings.state)
     ledger, states, items = Ledger({}), dict[str, SourceState](), dict[ItemKind, dict[str, list[ItemStatus]]]()
     if checkpoints.store.exists():
         states = checkpoints.states("forge")
-        if index_in_use is not None:
-            ledger = checkpoints.ledger(index_in_use.id, "forge")
-            items = {kind: checkpoints.items(index_in_use.id, "forge", kind) for kind in _KINDS}
+        if collection is not None:
+            ledger = checkpoints.ledger(collection.id, "forge")
+            items = {kind: checkpoints.items(collection.id, "forge", kind) for kind in _KINDS}
     moment = now()
     sources = []
     for source in list_sources(settings):
         state = states.get(source.name, SourceState())
         refusal = source.reason if isinstance(source, RefusedSource) else None
         sources.append(_source(source.name, state, refusal, ledger, items, moment, max_age))
-    points = sum(cursor.points or 0 for cursor in ledger.cursors.values()) if index_in_use else None
+    points = sum(cursor.points or 0 for cursor in ledger.cursors.values()) if collection else None
     return StatusReport(
         sources=sources,
-        index=IndexStatus(label=index_in_use.label.model_dump() if index_in_use else None, points=points),
+        index=IndexStatus(label=collection.label.model_dump() if collection else None, points=points),
         embedder=_embedder(settings),
     )
 

@@ -114,21 +114,33 @@ def embedder(settings: Settings) -> Finding:
 
 
 def index(settings: Settings) -> Finding:
-    """Whether there is an index, whether it fits the model and the rules, and whether it opens."""
+    """Whether there is an index, whether it fits the model and the rules, and opens (its server: answers)."""
     from huginn.embed import open_embedder
-    from huginn.index import folder
-    from huginn.index.opening import open_for_search
+    from huginn.index.opening import open_for_search, open_shelf, server_version
     from huginn.index.port import Place
     from huginn.rules import current_label
 
     def look() -> tuple[Outcome, str]:
-        if folder.current(settings.state) is None:
-            return "note", "there is none yet; 'huginn refresh' makes it"
+        version = server_version(settings)
+        server = f"Qdrant {version}, " if version else ""
+        collection = open_shelf(settings, is_searching=True).current()
+        if collection is None:
+            return "note", f"{server}there is none yet; 'huginn refresh' makes it"
+        if version:
+            server += f"collection {collection.name}, "
         label = current_label(settings, open_embedder(settings.embedder).identity)
-        with closing(open_for_search(settings, label, wait=0.0)) as opened:
-            return "well", f"{counted(opened.count(Place()), 'point')}, made by this model and these rules"
+        differences = collection.label.differences(label)
+        with closing(open_for_search(settings, wait=0.0)) as opened:
+            points = server + counted(opened.count(Place()), "point")
+        if not differences:
+            return "well", f"{points}, made by this model and these rules"
+        what = "huginn rebuild --all" if settings.index.rebuild == "ask" else "huginn refresh"
+        return (
+            "note",
+            f"{points}, made otherwise ({'; '.join(differences)}); '{what}' builds it anew beside the old one",
+        )
 
-    return finding("index", str(folder.root(settings.state)), look)
+    return finding("index", settings.index.url or str(settings.state / "index"), look)
 
 
 def checkpoints(settings: Settings) -> Finding:

@@ -14,6 +14,7 @@ __all__ = [
     "Vector",
     "check_answer",
     "embed_all",
+    "embedder_of",
     "open_embedder",
 ]
 
@@ -24,3 +25,12 @@ def open_embedder(settings: EmbedderSettings) -> Embedder:
 
     assert settings.kind == "wordllama"
     return WordLlamaEmbedder()
+
+
+def embedder_of(settings: EmbedderSettings, identity: Identity) -> Embedder | None:
+    """The embedder whose vectors these are: that of the settings, or the one from before it; None if it is gone."""
+    for candidate in (settings, EmbedderSettings(kind="wordllama")):
+        embedder = open_embedder(candidate)
+        if embedder.identity == identity:
+            return embedder
+    return None

@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict
 
 from huginn.embed.port import Identity
-from huginn.errors import Refused
 
 
 class Label(BaseModel):
-    """The label of a collection; equal labels mean that points can be mixed."""
+    """The label of a collection; equal labels mean that points can be mixed.
+
+    `scrub` stands apart from the other `rules`: what was stored under another one may hold what is masked now.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,6 +28,7 @@ class Label(BaseModel):
     digest: str
     dimensions: int
     rules: str
+    scrub: str
 
     @property
     def identity(self) -> Identity:
@@ -37,15 +40,8 @@ class Label(BaseModel):
         mine, theirs = self.model_dump(), other.model_dump()
         return [f"{name} is {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
 
-    def require(self, wanted: Label, *, next_step: str) -> None:
-        """Raise `Refused` unless an index with this label may be used by code and settings that say `wanted`."""
-        differences = self.differences(wanted)
-        if differences:
-            reason = f"it was made by other rules or another model: {'; '.join(differences)}"
-            raise Refused("index", reason, next_step=next_step)
 
-
-def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str]) -> Label:
+def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str], scrub: str) -> Label:
     """The label for the corpus set of this forge (chat is always part of it), a model, and the rules' versions."""
     fingerprint = hashlib.sha256(json.dumps(dict(rules), sort_keys=True).encode()).hexdigest()[:16]
     return Label(
@@ -54,4 +50,5 @@ def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str]) ->
         digest=identity.digest,
         dimensions=identity.dimensions,
         rules=fingerprint,
+        scrub=scrub,
     )

@@ -16,10 +16,10 @@ from huginn.errors import Unavailable
 from huginn.index.convert import MEANING
 from huginn.index.port import Ask, Found, Payload, Place, StoredPoint
 from huginn.index.ranking import ranked_by
-from huginn.index.server_collection import Collection as ServerCollection
 from huginn.index.server_connection import Connection
 from huginn.index.server_convert import means_nothing, to_filter, to_request, to_vector
 from huginn.index.server_writer import ServerWriter
+from huginn.index.shelf import Collection
 from huginn.report import Corpus
 
 _BATCH = 256
@@ -29,11 +29,12 @@ _SOURCES = 1000
 class ServerIndex:
     """See `huginn.index.port.Index`."""
 
-    def __init__(self, connection: Connection, collection: ServerCollection) -> None:
+    def __init__(self, connection: Connection, collection: Collection) -> None:
         self.id = collection.id
         self.label = collection.label
         self.connection = connection
         self.collection = collection.name
+        connection.hold()
 
     def count(self, place: Place) -> int:
         """How many points are in `place`."""
@@ -84,8 +85,8 @@ class ServerIndex:
         return ServerWriter(self, self.connection, self.collection, corpus, source)
 
     def close(self) -> None:
-        """Close the connection."""
-        self.connection.close()
+        """Let go of the connection."""
+        self.connection.release()
 
     def _scroll(self, place: Place, fields: Sequence[str] | None, *, with_vector: bool) -> Iterator[models.Record]:
         if means_nothing(place):

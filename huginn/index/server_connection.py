@@ -1,13 +1,13 @@
-"""The connection to a Qdrant server: address, key, time limits, patience. Nothing else makes a client.
+"""The connection to a Qdrant server: address, key, time limits, patience. Nobody else makes a client.
 
 The key is read from its file, goes into a header, and is in no message and no repr.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from qdrant_client import QdrantClient
@@ -19,42 +19,59 @@ from huginn.index.settings import IndexSettings
 _LONGEST_SEARCH_SECONDS = 4
 
 
-@dataclass(frozen=True)
 class Connection:
-    """A client with what belongs to it."""
+    """A client by these settings, made when it is first needed, with its time limits and patience.
 
-    client: QdrantClient = field(repr=False)
-    shown: str
-    timeout: int
-    deletion_timeout: int
-    _sender: Sender = field(repr=False)
+    It is shared: who works with it calls `hold` at the beginning and `release` at the end, and the last one closes it.
+    """
+
+    def __init__(self, settings: IndexSettings, patience: Patience) -> None:
+        assert settings.url is not None
+        self.shown = settings.url
+        self.timeout = settings.timeout_seconds
+        if patience is SEARCHING:
+            self.timeout = min(self.timeout, _LONGEST_SEARCH_SECONDS)
+        self.deletion_timeout = settings.deletion_timeout_seconds
+        self._key_file = settings.api_key_file
+        self._sender = Sender(settings.url, patience)
+        self._lock = threading.Lock()
+        self._client: QdrantClient | None = None
+        self._holders = 0
 
     def ask(self, request: Callable[[QdrantClient], Answer]) -> Answer:
         """The answer to a question, or to an order about whole collections. Raises `Unavailable`."""
-        return self._sender.send(lambda: request(self.client))
+        client = self._connected()
+        return self._sender.send(lambda: request(client))
 
     def write(self, request: Callable[[QdrantClient], Written]) -> None:
         """Have something written; returns when the server has applied it. Raises `Unavailable`."""
-        self._sender.write(lambda: request(self.client))
+        client = self._connected()
+        self._sender.write(lambda: request(client))
 
-    def close(self) -> None:
-        """Close the connection."""
-        self.client.close()
+    def hold(self) -> None:
+        """Begin to work with it."""
+        with self._lock:
+            self._holders += 1
 
+    def release(self) -> None:
+        """End to work with it."""
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0 and self._client is not None:
+                self._client.close()
+                self._client = None
 
-def connect(settings: IndexSettings, patience: Patience) -> Connection:
-    """A connection by these settings. Nothing is sent yet."""
-    assert settings.url is not None
-    key = _key(settings.api_key_file) if settings.api_key_file else None
-    timeout = settings.timeout_seconds
-    if patience is SEARCHING:
-        timeout = min(timeout, _LONGEST_SEARCH_SECONDS)
-    with warnings.catch_warnings():
-        # That a key should go over https is in the manual; the client would say it in each run, on standard error.
-        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-        client = QdrantClient(url=settings.url, api_key=key, timeout=timeout, check_compatibility=False)
-    sender = Sender(settings.url, patience)
-    return Connection(client, settings.url, timeout, settings.deletion_timeout_seconds, sender)
+    def _connected(self) -> QdrantClient:
+        with self._lock:
+            if self._client is None:
+                key = _key(self._key_file) if self._key_file else None
+                with warnings.catch_warnings():
+                    # That a key should go over https is in the manual; the client would say it in each run.
+                    warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+                    self._client = QdrantClient(
+                        url=self.shown, api_key=key, timeout=self.timeout, check_compatibility=False
+                    )
+            return self._client
 
 
 def _key(path: Path) -> str:

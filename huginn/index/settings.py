@@ -7,7 +7,7 @@ key comes from a file alone. An address that could hold a secret is refused.
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -41,6 +41,8 @@ class IndexSettings(Section):
     """Where the points are kept."""
 
     min_free_bytes: int = Field(256 << 20, ge=0)
+    rebuild: Literal["auto", "ask"] = "auto"
+    keep_hours: float = Field(24, ge=0)
     url: Annotated[str, AfterValidator(_checked_url)] | None = None
     api_key_file: LocalPath | None = None
     alias: Annotated[str, AfterValidator(_checked_alias)] | None = None

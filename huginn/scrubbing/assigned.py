@@ -12,10 +12,10 @@ from huginn.scrubbing.names import Name, Sureness
 from huginn.scrubbing.shapes import (
     decodes_to_login,
     is_example,
+    is_mixed_password,
     is_secret_bareword,
     is_secret_literal,
     looks_random,
-    randomness,
 )
 
 Place = tuple[int, int]
@@ -47,8 +47,6 @@ _LITERAL_START = re.compile(
     r"[ \t]*(?:(?:export|set|ENV|ARG|env|setx|-e|--env|--build-arg|-\s)[ \t]+|[-#;*/]+[ \t]*|\$env:|[\"'])?",
     re.IGNORECASE,
 )
-# Capitals, small letters and digits: hardly a variable, if it is not made of words.
-_MIXED = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*\d)[A-Za-z\d]{10,64}")
 _SCREAMING = re.compile(r"[A-Z][A-Z0-9_]*")
 _OTHER_SETTING = re.compile(r"\b(?:user|host|dbname|uid|username|server|port|ansible_\w+)[ ]?=[^=,\s]+[ \t]")
 
@@ -109,7 +107,8 @@ def bare(name: Name) -> Place | None:
     if not operator:
         return None
     place = _rest_of_line(name, operator)
-    if place and _is_bare_secret(name.text[slice(*place)], name, literal=True):
+    literal = operator["op"] == "=" or not _is_type(name, place)
+    if place and _is_bare_secret(name.text[slice(*place)], name, literal=literal):
         return place
     found = _BARE_VALUE.match(name.text, operator.end())
     if not found:
@@ -128,7 +127,7 @@ def _is_bare_secret(value: str, name: Name, *, literal: bool) -> bool:
         return literal and looks_random(value) and len(value) >= 12
     if literal:
         return is_secret_literal(value, 6 if name.kind == "password" else 8) and not re.search(r"\w\(", value)
-    if name.kind == "password" and _MIXED.fullmatch(value) and randomness(value) > -2:
+    if name.kind == "password" and is_mixed_password(value):
         return True
     return is_secret_bareword(value)
 
@@ -145,6 +144,11 @@ def _rest_of_line(name: Name, operator: re.Match[str]) -> Place | None:
     return found.span("value")
 
 
+def _is_type(name: Name, place: Place | None) -> bool:
+    """Whether the value might be the type of a variable (`passwd: HTTPPasswordMgr`): letters only."""
+    return place is not None and name.text[slice(*place)].isalpha()
+
+
 def _is_literal(name: Name, operator: re.Match[str], last: int) -> bool:
     """Whether the value up to `last` cannot be an expression: shells, connection strings."""
     if operator["op"] != "=" or operator["space"] or operator[0].endswith((" ", "\t")):
@@ -155,7 +159,7 @@ def _is_literal(name: Name, operator: re.Match[str], last: int) -> bool:
         return after not in ("(", "[", ".")
     if before.rstrip().endswith(("export", "-e", "set", "--env", "--")):
         return after not in ("(", "[", ".")
-    if name.text[last - 1] in ")}]":
+    if any(sign in name.text[operator.end() : last] for sign in "(){}"):
         return False
     return ";" in before or after == ";" or _OTHER_SETTING.search(before) is not None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from huginn.scrubbing.assigned import Place, trimmed
 from huginn.scrubbing.names import Name, Sureness
-from huginn.scrubbing.shapes import WORDS, is_secret_bareword, is_secret_literal, looks_random
+from huginn.scrubbing.shapes import WORDS, is_mixed_password, is_secret_bareword, is_secret_literal, looks_random
 
 _SENTENCE = re.compile(
     r"(?:[^\n:：=＝\"'`<>(){}\[\];&]{0,40}?"
@@ -91,7 +91,8 @@ def sentence(name: Name) -> Place | None:
     while last > first and name.text[last - 1] in ",;":
         last -= 1
     value = name.text[first:last]
-    if not looks_random(value) or re.search(r"[(){}\[\]=,]", value) or value.startswith("--"):
+    random = looks_random(value) or (name.kind == "password" and is_mixed_password(value))
+    if not random or re.search(r"[(){}\[\]=,]", value) or value.startswith("--"):
         return None
     if re.fullmatch(r"[0-9a-fA-F]+", value) and not _DIRECTLY.fullmatch(name.text, name.end, first):
         return None  # a commit id further on in the sentence

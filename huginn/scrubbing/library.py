@@ -68,6 +68,7 @@ _HELPERS = frozenset(
         "polymarket-passphrase",
     )
 )
+_SPACED = bytes(byte if byte < 128 and chr(byte) not in "#@()[]{}<>*~!?&|,;:/\\" else 32 for byte in range(256))
 _PLAIN_KINDS = {
     "github pat": "github token",
     "github fine grained pat": "github token",
@@ -87,11 +88,19 @@ def _kind(rule_id: str) -> str:
     return _PLAIN_KINDS.get(words, words)
 
 
+def _spaced(data: bytes) -> bytes:
+    """`data`, as long as it was, with spaces for signs, written-out line breaks and full stops."""
+    return data.replace(b"\\n", b"  ").translate(_SPACED).replace(b". ", b"  ").replace(b".\n", b" \n")
+
+
 def find_known(text: str) -> Iterator[Span]:
     """What the library finds, as spans of characters (it counts bytes)."""
     data = text.encode("utf-8", "replace")
     found = []
-    for finding in _compiled.scanner().scan(data):
+    scanner = _compiled.scanner()
+    # Many of its rules want a space, a quote or the end of the text behind a token. So it looks a second time, with
+    # spaces in the place of all other signs.
+    for finding in [*scanner.scan(data), *scanner.scan(_spaced(data))]:
         if _LEFT_OUT.search(finding.rule_id) or not (finding.visible or finding.rule_id in _HELPERS):
             continue
         location = finding.location

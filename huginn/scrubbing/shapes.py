@@ -44,7 +44,7 @@ _EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(
-    r"\$\{|\$\([A-Za-z_][^()]*\)|\{\{|\}\}|#\{|<%|%>|\{[A-Za-z_][\w.\[\]'\"! :]*\}|\{\d*\}|%\(\w+\)|^\$\d|^\$\[|@\{"
+    r"\$\{|\$\([A-Za-z_][^()]*\)|\{\{|\}\}|#\{|<%|%>|\{[A-Za-z_][\w.\[\]'\"! :]*\}|\{\d*\}|%\(\w+\)|^\$\d+$|^\$\[|@\{"
     r"|^%[-\d.]*[sdrifxvq]$|^<.*>$|^\[.*\]$|^@\w+@$|^__\w+__$|^!(?:Ref|Sub|vault|env|secret)\b|^!?\w*::|^ENC\["
     r"|^(?:vault|ssm|op|file|env|secret|arn|ref|keyring|secretsmanager|akv|gcpsm|sops)[:.](?!$)"
 )
@@ -75,6 +75,7 @@ _PATTERN = re.compile(
 _DOTTED_NAME = re.compile(r"[@$]?[A-Za-z_][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[!?]?")
 _WORD_NUMBER_WORD = re.compile(r"[A-Za-z]{3,}\d{2,}[A-Za-z]{3,}\W?")
 _INNER_MARK = re.compile(r"[a-zA-Z\d][!#%*@^$][a-zA-Z\d]")
+_MIXED = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[\d!#%*$^&@])[\w!#%*$^&@+-]{10,64}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 
 
@@ -139,7 +140,7 @@ def _is_secret_literal(value: str, least: int) -> bool:
         return False
     if _HEX.fullmatch(bare):
         return len(bare) >= 12
-    if len(bare) >= 8 and randomness(bare) >= (-2 if not bare.islower() and not bare.isupper() else 0):
+    if len(bare) >= 8 and randomness(bare) >= (-3 if not bare.islower() and not bare.isupper() else 0):
         return True
     symbols = len(_SYMBOL.findall(bare))
     if _SEPARATOR.search(bare) and not symbols and _is_slug(bare):
@@ -184,7 +185,8 @@ def is_known_form(value: str) -> bool:
     forms = (_UUID, _HASH, _ADDRESS, _SELECTOR, _NUMBER, _MATRIX_ID)
     if any(form.fullmatch(value) for form in forms) or _PATTERN.search(value):
         return True
-    if (marked := _MARKED_NAME.fullmatch(value)) and not looks_random(marked[1]):
+    # Behind a `$` stands a variable far more often than behind the other marks.
+    if (marked := _MARKED_NAME.fullmatch(value)) and randomness(marked[1]) < (1 if value[0] == "$" else -3):
         return marked[1].isidentifier() or _is_slug(marked[1])
     return bool(_PATH.fullmatch(value)) and _is_slug(value)
 
@@ -208,6 +210,11 @@ def _names_a_secret(value: str) -> bool:
     if not words or not re.fullmatch(r"[A-Za-z_][\w.\-]*", value):
         return False
     return words[-1].lower() in ("key", "token", "secret", "password", "passwd") and randomness(value) < 8
+
+
+def is_mixed_password(value: str) -> bool:
+    """Capitals, small letters, and digits or marks: hardly a variable or a word, if it is not made of words."""
+    return bool(_MIXED.fullmatch(value)) and randomness(value) > -3 and is_secret_literal(value)
 
 
 def decodes_to_login(value: str) -> bool:

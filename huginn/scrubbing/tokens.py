@@ -15,28 +15,37 @@ from huginn.scrubbing.shapes import is_example, is_secret_literal, looks_random
 Span = tuple[int, int, str]
 
 _WORD = r"[A-Za-z0-9]"
+# No letter or digit in front, save those of an escape: a backslash and an n, %20.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
 # literal that must be in the text, kind, beginning, body's characters, length of the body (0: any from 16 on)
 _TOKENS: tuple[tuple[str, str, str, str, int], ...] = tuple(
     [(f"gh{letter}_", "github token", f"gh{letter}_", _WORD, 36) for letter in "pousr"]
     + [
         ("github_pat_", "github token", "github_pat_", r"\w", 82),
         ("glpat-", "gitlab token", "glpat-", r"[\w-]", 20),
-        ("AKIA", "aws key id", "(?<![A-Za-z0-9])AKIA", "[A-Z0-9]", 16),
-        ("ASIA", "aws key id", "(?<![A-Za-z0-9])ASIA", "[A-Z0-9]", 16),
+        ("AKIA", "aws key id", _START + "AKIA", "[A-Z0-9]", 16),
+        ("ASIA", "aws key id", _START + "ASIA", "[A-Z0-9]", 16),
         ("AIza", "google api key", "AIza", r"[\w-]", 35),
         ("npm_", "npm token", "npm_", _WORD, 36),
         ("xox", "slack token", "xox[a-z]-", r"[\w-]", 0),
         ("xapp-", "slack token", "xapp-", r"[\w-]", 0),
         ("_live_", "stripe key", "[sr]k_live_", _WORD, 0),
-        ("sk-", "model api key", "(?<![A-Za-z0-9-])sk-(?:proj-|ant-|or-|svcacct-|admin-)?", r"[\w-]", 0),
-        ("hf_", "model api key", "(?<![A-Za-z0-9])hf_", _WORD, 34),
-        ("syt_", "matrix token", "(?<![A-Za-z0-9])syt_", r"[\w=/+-]", 0),
-        ("syr_", "matrix token", "(?<![A-Za-z0-9])syr_", r"[\w=/+-]", 0),
-        ("mat_", "matrix token", "(?<![A-Za-z0-9_])mat_", r"\w", 0),
-        ("mct_", "matrix token", "(?<![A-Za-z0-9])mct_", r"\w", 0),
-        ("mcr_", "matrix token", "(?<![A-Za-z0-9])mcr_", r"\w", 0),
-        ("MDAx", "matrix token", "(?<![A-Za-z0-9])MDAx", r"[\w-]", 0),
-        ("eyJ", "jwt", r"(?<![A-Za-z0-9])eyJ[\w-]{6,}\.eyJ", r"[\w.-]", 0),
+        ("sk-", "model api key", _START + "sk-(?:proj-|ant-|or-|svcacct-|admin-)?", r"[\w-]", 0),
+        ("hf_", "model api key", _START + "hf_", _WORD, 34),
+        ("syt_", "matrix token", _START + "syt_", r"[\w=/+-]", 0),
+        ("syr_", "matrix token", _START + "syr_", r"[\w=/+-]", 0),
+        ("mat_", "matrix token", _START + "(?<!_)mat_", r"\w", 0),
+        ("mct_", "matrix token", _START + "mct_", r"\w", 0),
+        ("mcr_", "matrix token", _START + "mcr_", r"\w", 0),
+        ("MDAx", "matrix token", _START + "MDAx", r"[\w-]", 0),
+        ("eyJ", "jwt", _START + r"eyJ[\w-]{6,}\.eyJ", r"[\w.-]", 0),
+        ("ya29.", "google access token", _START + "ya29\\.", r"[\w-]", 0),
+        ("GOCSPX-", "google client secret", "GOCSPX-", r"[\w-]", 28),
+        ("whsec_", "webhook secret", "whsec_", r"[\w+/]", 0),
+        ("sk_test_", "stripe key", "sk_test_", _WORD, 0),
+        ("tskey-", "tailscale key", "tskey-[a-z]+-", r"[\w-]", 0),
+        ("NRAK-", "new relic key", "NRAK-", "[A-Z0-9]", 27),
+        (":AA", "telegram token", r"(?<!\d)\d{8,10}:AA", r"[\w-]", 33),
         ("pypi-AgE", "package token", "pypi-AgE", r"[\w-]", 0),
     ]
 )

@@ -1,1 +1,1 @@
-"""Acceptance cases, one folder each."""
+"""Cases that must come out right, with what makes their inputs."""

@@ -4,55 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from uuid import UUID
 
 import numpy as np
 import pytest
 
 from huginn.embed.port import Identity
-from huginn.errors import Refused, Unavailable
+from huginn.errors import Unavailable
 from huginn.ids import digest
 from huginn.index.label import Label, make_label
-from huginn.index.opening import open_for_refresh, open_for_search
+from huginn.index.opening import open_for_search, open_shelf
 from huginn.index.port import Ask, Index, NewPoint, Place, Receipt
 from huginn.scrub import scrub
 from huginn.settings import Settings
-
-LABEL = make_label("Test", Identity("test-model", "sha256:0", 4), {"chunker": "1"})
+from tests.support.points import LABEL, make_index, point, point_id, write
 
 
 @pytest.fixture
 def index(settings: Settings) -> Iterator[Index]:
-    opened = open_for_refresh(settings, LABEL, wait=0)
+    opened = make_index(settings)
     yield opened
     opened.close()
-
-
-def point_id(number: int) -> str:
-    return str(UUID(int=number + 1))
-
-
-def point(
-    number: int, text: str = "some text", *, source: str = "a", path: str = "a.md", vector: bool = True
-) -> NewPoint:
-    embedded = scrub(text).clean
-    direction = np.random.default_rng(number).normal(size=4).astype(np.float32)
-    payload = {
-        "corpus": "forge",
-        "source": source,
-        "path": path,
-        "text": text,
-        "text_sha256": digest(text),
-        "embedded_sha256": digest(text),
-        "time": f"2024-03-{number % 28 + 1:02d}T10:00:00Z",
-    }
-    return NewPoint(point_id(number), payload, embedded, direction / np.linalg.norm(direction) if vector else None)
-
-
-def write(index: Index, *points: NewPoint, source: str = "a") -> Receipt:
-    writer = index.writer("forge", source)
-    writer.upsert(points)
-    return writer.acknowledge()
 
 
 def test_a_point_that_was_acknowledged_is_there_whole(index: Index) -> None:
@@ -182,34 +153,46 @@ def test_a_receipt_cannot_be_made_by_others() -> None:
 
 
 def test_what_was_acknowledged_is_there_after_opening_again(settings: Settings) -> None:
-    first = open_for_refresh(settings, LABEL, wait=0)
+    first = make_index(settings)
     write(first, point(1))
     first.close()
-    again = open_for_refresh(settings, LABEL, wait=0)
+    again = open_for_search(settings, wait=0)
     assert (again.id, again.label, again.count(Place())) == (first.id, LABEL, 1)
     again.close()
 
 
-def test_another_label_is_refused_with_what_to_do(settings: Settings) -> None:
-    open_for_refresh(settings, LABEL, wait=0).close()
-    other = LABEL.model_copy(update={"digest": "sha256:1"})
-    for opening in (open_for_refresh, open_for_search):
-        with pytest.raises(Refused, match=r"digest is sha256:0, not sha256:1; delete the (folder|collection)"):
-            opening(settings, other, wait=0)
-    open_for_search(settings, None, wait=0).close()
-
-
 def test_a_search_without_an_index_says_what_to_run(settings: Settings) -> None:
     with pytest.raises(Unavailable, match="huginn refresh"):
-        open_for_search(settings, LABEL, wait=0)
+        open_for_search(settings, wait=0)
 
 
-def test_labels_of_other_rules_models_or_forges_differ() -> None:
+def test_the_switch_retires_what_was_in_use_and_back_again(settings: Settings) -> None:
+    shelf = open_shelf(settings)
+    first, second = shelf.create(LABEL), shelf.create(LABEL)
+    shelf.switch(first)
+    assert shelf.others() == [second]
+    shelf.switch(second)
+    assert shelf.current() == second
+    (retired,) = shelf.others()
+    assert retired.name == first.name
+    assert retired.retired is not None
+    shelf.switch(retired)
+    current = shelf.current()
+    assert current is not None
+    assert (current.name, current.retired) == (first.name, None)
+    with pytest.raises(ValueError, match="in use"):
+        shelf.drop(first)
+    shelf.drop(second)
+    assert shelf.others() == []
+
+
+def test_labels_of_other_rules_models_scrubs_or_forges_differ() -> None:
     identity = LABEL.identity
-    assert make_label("Test", identity, {"chunker": "1"}) == LABEL
+    assert make_label("Test", identity, {"chunker": "1"}, "scrub-1") == LABEL
     others: list[Label] = [
-        make_label("Other", identity, {"chunker": "1"}),
-        make_label("Test", identity, {"chunker": "2"}),
-        make_label("Test", Identity("test-model", "sha256:0", 8), {"chunker": "1"}),
+        make_label("Other", identity, {"chunker": "1"}, "scrub-1"),
+        make_label("Test", identity, {"chunker": "2"}, "scrub-1"),
+        make_label("Test", identity, {"chunker": "1"}, "scrub-2"),
+        make_label("Test", Identity("test-model", "sha256:0", 8), {"chunker": "1"}, "scrub-1"),
     ]
     assert all(LABEL.differences(other) for other in others)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from huginn.errors import Busy, Refused, Unavailable
-from huginn.index import folder
 from huginn.index.embedded import EmbeddedIndex
-from huginn.index.opening import open_for_refresh, open_for_search
+from huginn.index.folder import Folders
+from huginn.index.opening import open_for_search, open_shelf
 from huginn.settings import Settings
-from tests.contract.test_index import LABEL, point, write
+from tests.support.points import LABEL, make_index, point, write
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def settings(embedded_settings: Settings) -> Settings:
 
 
 def test_a_second_holder_is_told_to_wait(settings: Settings) -> None:
-    held = open_for_refresh(settings, LABEL, wait=0)
+    held = make_index(settings)
     with pytest.raises(Busy):
-        open_for_search(settings, LABEL, wait=0.2)
+        open_for_search(settings, wait=0.2)
     held.close()
 
 
@@ -28,12 +28,12 @@ def test_a_full_disk_is_told_before_the_engine_is_opened(settings: Settings) -> 
     full = settings.model_copy(update={"index": settings.index.model_copy(update={"min_free_bytes": 1 << 62})})
     settings.state.mkdir()
     with pytest.raises(Unavailable, match="disk"):
-        open_for_refresh(full, LABEL, wait=0)
-    assert folder.current(full.state) is None
+        make_index(full)
+    assert open_shelf(full).current() is None
 
 
 def test_a_full_disk_is_told_before_each_batch(settings: Settings) -> None:
-    opened = open_for_refresh(settings, LABEL, wait=0)
+    opened = make_index(settings)
     assert isinstance(opened, EmbeddedIndex)
     opened._min_free_bytes = 1 << 62
     with pytest.raises(Unavailable, match="disk"):
@@ -41,25 +41,27 @@ def test_a_full_disk_is_told_before_each_batch(settings: Settings) -> None:
     opened.close()
 
 
-def test_a_lost_or_half_made_index_is_made_anew_with_another_id(settings: Settings) -> None:
-    first = open_for_refresh(settings, LABEL, wait=0)
-    first.close()
-    collection = folder.current(settings.state)
+def test_half_made_collections_are_swept_away_and_a_lost_one_is_none(settings: Settings) -> None:
+    make_index(settings).close()
+    shelf = Folders(settings.state, 0)
+    collection = shelf.current()
     assert collection is not None
-    for path in sorted(collection.shard.rglob("*"), reverse=True):
+    for path in sorted(shelf.shard(collection.name).rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
-    half = folder.root(settings.state) / "half" / "shard"
+    half = shelf.root / "half" / "shard"
     half.mkdir(parents=True)
-    second = open_for_refresh(settings, LABEL, wait=0)
-    assert second.id != first.id
+    assert shelf.current() is None
+    assert shelf.others() == []
+    second = shelf.create(LABEL)
+    assert second.id != collection.id
     assert not half.exists()
-    second.close()
 
 
 def test_a_damaged_label_is_refused_with_what_to_do(settings: Settings) -> None:
-    open_for_refresh(settings, LABEL, wait=0).close()
-    collection = folder.current(settings.state)
+    make_index(settings).close()
+    shelf = Folders(settings.state, 0)
+    collection = shelf.current()
     assert collection is not None
-    (collection.shard.parent / "label.json").write_text("{")
+    (shelf.root / collection.name / "label.json").write_text("{")
     with pytest.raises(Refused, match="delete the folder"):
-        open_for_refresh(settings, LABEL, wait=0)
+        open_for_search(settings, wait=0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from huginn.checkpoints import Checkpoints
-from huginn.index import folder
+from huginn.index.folder import Folders
 from tests.support.git import Repository
 from tests.support.workspace import Workspace
 
@@ -42,7 +42,7 @@ def refresh_and_kill(settings: Path, seconds: float) -> None:
 
 
 def is_open(state: Path) -> bool:
-    collection = folder.current(state)
+    collection = Folders(state, 0).current()
     store = Checkpoints(state)
     if collection is None or not store.store.exists():
         return False

@@ -35,7 +35,7 @@ class Fault:
     """What goes wrong, how often, and in which operation (in all of them without one).
 
     `kind`: reset_before (nothing is applied), reset_after (it is), slow, garbage, wrong_shape, null, cut_off,
-    unfinished (a write that is said to be under way), or an HTTP status.
+    shorter (a list lacks its last), unfinished (a write that is said to be under way), or an HTTP status.
     """
 
     kind: str | int
@@ -43,6 +43,7 @@ class Fault:
     only: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    reason: str = "switched on"
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ class Asked:
     collection: str
     parameters: dict[str, str]
     size: int
-    number: int
-    """How many points or searches it is about."""
+    body: Any
 
 
 class StandIn:
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "reset_before":
             return self._reset()
         if fault and isinstance(kind, int):
-            return self._answer_error(operation, kind, "switched on", fault.headers)
+            return self._answer_error(operation, kind, fault.reason, fault.headers)
         try:
             with standin.lock:
                 result = self._apply(operation, name, parameters, body)
@@ -148,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "unfinished" or (operation.name in _WRITES and parameters.get("wait") != "true"):
             waiting = {"operation_id": 0, "status": "acknowledged"}
             result = [waiting for _ in result] if isinstance(result, list) else waiting
+        if kind == "shorter":
+            result = result[:-1]
         document: Any = result if operation.name == "version" else {"result": result, "status": "ok", "time": 0.0}
         if kind == "garbage":
             return self._send(200, b"<html>Welcome</html>", {"Content-Type": "text/html"})
@@ -169,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError as error:
             standin.violations.append(f"{operation.name}: {error}")
             raise Refusal(400, "Format error") from None
-        standin.requests.append(Asked(operation.name, name, parameters, len(body), _number(asked)))
+        standin.requests.append(Asked(operation.name, name, parameters, len(body), asked))
         return qdrant_interface.answered(operation.gives, operation.act(standin.store, name, asked))
 
     def _check(self, check: Any) -> None:
@@ -204,10 +206,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
         self.close_connection = True
-
-
-def _number(asked: Any) -> int:
-    for name in ("points", "searches", "operations"):
-        if hasattr(asked, name):
-            return len(getattr(asked, name))
-    return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,20 @@ class Workspace:
     repos: Mapping[str, Path | str]
     branch: str | None = None
     exclude: tuple[str, ...] = ()
+    index_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
         repos = [{"name": name, "url": str(url), "branch": self.branch} for name, url in self.repos.items()]
         forge: dict[str, Any] = {"name": "Test", "repos": repos, "exclude": self.exclude}
         return Settings.model_validate(
-            {"state": self.root / "state", "forge": forge, "index": {"min_free_bytes": 0}},
+            {"state": self.root / "state", "forge": forge, "index": {"min_free_bytes": 0, **self.index_settings}},
             context={"folder": self.root},
         )
 
-    def refresh(self, *only: str, dry_run: bool = False) -> RunReport:
+    def refresh(self, *only: str, dry_run: bool = False, rebuild: bool = False) -> RunReport:
         """Refresh one source after the other, as a driver does."""
-        with open_run(self.settings, only=only, dry_run=dry_run) as run:
+        with open_run(self.settings, only=only, dry_run=dry_run, rebuild=rebuild) as run:
             return run.finish([self._one(run, name) for name in run.sources])
 
     def refresh_one(self, *, dry_run: bool = False) -> SourceReport:
@@ -57,7 +58,7 @@ class Workspace:
     @contextmanager
     def index(self) -> Any:
         """The index, for reading."""
-        index = open_for_search(self.settings, None, wait=5)
+        index = open_for_search(self.settings, wait=5)
         try:
             yield index
         finally:
@@ -103,7 +104,7 @@ class Workspace:
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
-        return Workspace(root, self.repos, self.branch, self.exclude)
+        return Workspace(root, self.repos, self.branch, self.exclude, self.index_settings)
 
 
 def outcomes(report: RunReport) -> Sequence[tuple[str, str]]:

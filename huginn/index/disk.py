@@ -1,0 +1,31 @@
+"""The disk: free space, looked at before the engine is opened and before each batch, and files replaced atomically."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from huginn.errors import Unavailable
+
+
+def require_space(folder: Path, min_free_bytes: int) -> None:
+    """Raise `Unavailable` if the disk is nearly full: the engine would be killed by the kernel, not fail."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    if free < min_free_bytes:
+        raise Unavailable(
+            "disk",
+            f"{free >> 20} MiB are free where the index is kept, and {min_free_bytes >> 20} MiB are asked for",
+            next_step="make room, or lower index.min_free_bytes",
+        )
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put `text` in the place of a file, whole or not at all."""
+    draft = path.with_suffix(".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

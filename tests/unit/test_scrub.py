@@ -1,0 +1,260 @@
+"""The scrub as its users see it: who makes `Clean`, what stays the same, how masks behave."""
+
+import copy
+import pickle
+import random
+import string
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from huginn import scrub as module
+from huginn.scrub import Clean, fingerprint, holds_secret, prepare, scrub
+from huginn.scrubbing.library import _Compiled
+
+LETTERS = string.ascii_letters + string.digits
+TOKEN = "gh" + "p_" + "".join(random.Random(1).choices(LETTERS, k=36))
+PASSWORD = "".join(random.Random(2).choices(LETTERS + "!#%*", k=14))
+
+# Texts in which secrets, masks, names and signs meet in all ways.
+pieces = st.sampled_from(
+    [
+        *(
+            TOKEN,
+            PASSWORD,
+            "password",
+            "token",
+            "api_key",
+            " = ",
+            ": ",
+            '"',
+            "'",
+            "\n",
+            "\r\n",
+            " ",
+            ",",
+            "(",
+            "&",
+            "]",
+        ),
+        *(
+            "[secret: ",
+            "[secret: password]",
+            "://",
+            "user:",
+            "@host",
+            "?token=",
+            "Bearer ",
+            "cookie: a=",
+            "ſ",
+            "İ",
+            "\0",
+        ),
+        *(
+            "-----BEGIN PRIVATE KEY-----",
+            "-----END PRIVATE KEY-----",
+            "A" * 64,
+            "kind: Secret\ndata:\n  a: ",
+            "b3Blbi4=",
+        ),
+    ]
+)
+mixed = st.lists(pieces | st.text(max_size=8), max_size=14).map("".join)
+unhurried = settings(deadline=None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    prepare(tmp_path_factory.mktemp("rules"))
+    scrub("the first text compiles the rules")
+
+
+class TestClean:
+    def test_only_the_scrub_makes_it(self) -> None:
+        with pytest.raises(TypeError):
+            Clean("x")
+        with pytest.raises(TypeError):
+            Clean("x", object())
+
+    def test_a_cut_is_clean_as_well(self) -> None:
+        part = scrub("some text").clean.part(5, 9)
+        assert type(part) is Clean
+        assert part == "text"
+
+    def test_it_survives_copies_and_pickling(self) -> None:
+        clean = scrub("some text").clean
+        for twin in (copy.copy(clean), copy.deepcopy([clean])[0], pickle.loads(pickle.dumps(clean))):
+            assert type(twin) is Clean
+            assert twin == clean
+
+    def test_a_model_takes_it_and_writes_it_as_a_string_but_takes_no_string(self) -> None:
+        class Payload(BaseModel):
+            text: Clean
+
+        payload = Payload(text=scrub("some text").clean)
+        assert payload.model_dump_json() == '{"text":"some text"}'
+        assert type(payload.model_dump()["text"]) in (str, Clean)
+        assert Payload.model_json_schema()["properties"]["text"]["type"] == "string"
+        with pytest.raises(ValidationError):
+            Payload(text="some text")
+
+
+class TestMasks:
+    def test_a_mask_names_the_kind_and_the_kinds_are_counted(self) -> None:
+        scrubbed = scrub(f"use {TOKEN} and {TOKEN}")
+        assert scrubbed.clean == "use [secret: github token] and [secret: github token]"
+        assert scrubbed.masked == {"github token": 2}
+
+    def test_a_mask_is_no_secret_whatever_stands_in_front_of_it(self) -> None:
+        for name in ("password", "token", "api_key", "secret", "Authorization", "cookie"):
+            for text in (
+                f"{name}: [secret: github token]",
+                f'{name} = "[secret: {name.lower()}]"',
+                f"{name}=[secret: jwt]",
+            ):
+                assert scrub(text).clean == text
+
+    def test_every_cut_of_a_mask_stays_as_it_is(self) -> None:
+        mask = "[secret: github token]"
+        for cut in range(len(mask) + 1):
+            assert not scrub(mask[cut:]).masked
+            assert not scrub(mask[:cut]).masked
+            assert not scrub(f"password: {mask[:cut]}").masked
+
+    def test_a_mask_brings_no_hash_beside_it_under_suspicion(self) -> None:
+        commit = "".join(random.Random(3).choices("0123456789abcdef", k=40))
+        assert commit in scrub(f"{TOKEN} {commit}\n").clean
+
+    def test_findings_that_overlap_become_one_mask_with_the_more_exact_name(self) -> None:
+        assert scrub(f'token = "{TOKEN}"').clean == 'token = "[secret: github token]"'
+
+    def test_offsets_hold_behind_letters_of_several_bytes(self) -> None:
+        assert scrub(f"ключ 🔑 {TOKEN} ✓").clean == "ключ 🔑 [secret: github token] ✓"
+
+    @pytest.mark.parametrize("odd", ["\ud800", "\0", "İ", "\x1b", "\u2028"])
+    def test_odd_characters_neither_stop_it_nor_hide_a_secret(self, odd: str) -> None:
+        text = f"{odd} password = '{PASSWORD}' {odd}\n{odd}{TOKEN}{odd}"
+        clean = scrub(text).clean
+        assert PASSWORD not in clean
+        assert TOKEN not in clean
+        assert clean.count(odd) == text.count(odd)
+
+
+class TestForAllTexts:
+    @unhurried
+    @given(mixed)
+    @example(f"password: [secret: password]{PASSWORD}")
+    def test_scrubbing_twice_changes_nothing(self, text: str) -> None:
+        once = scrub(text)
+        twice = scrub(once.clean)
+        assert twice.clean == once.clean
+        assert not twice.masked
+
+    @unhurried
+    @given(mixed)
+    def test_the_lines_stay_as_many(self, text: str) -> None:
+        assert scrub(text).clean.count("\n") == text.count("\n")
+
+    @unhurried
+    @given(mixed)
+    def test_a_token_never_stays(self, text: str) -> None:
+        assert TOKEN not in scrub(text).clean
+
+    @unhurried
+    @given(mixed, st.integers(0, 300), st.integers(0, 300))
+    def test_every_part_of_clean_text_is_clean(self, text: str, start: int, end: int) -> None:
+        part = scrub(text).clean.part(start, end)
+        assert type(part) is Clean
+        assert TOKEN[:12] not in part
+
+    @unhurried
+    @given(mixed)
+    def test_a_path_is_told_to_hold_a_secret_just_when_something_is_masked(self, text: str) -> None:
+        assert holds_secret(text) == bool(scrub(text).masked)
+
+
+class TestHostileTexts:
+    """What is examined must grow with the text, not with its square."""
+
+    @pytest.mark.parametrize(
+        "piece",
+        [
+            *(
+                "a",
+                " ",
+                "\n",
+                '"',
+                "password=",
+                "password: ",
+                "password\n",
+                "cookie: a=",
+                "authorization: ",
+                "://",
+                "[",
+                "<",
+            ),
+            *("http://hook", "ghp_a\n", "kind: Secret\ndata:\n", "curl -u ", "-----BEGIN PRIVATE KEY-----\n"),
+            *("-----END PRIVATE KEY-----", "password = 'aB3dE5fG7hI9'\n"),
+        ],
+    )
+    @pytest.mark.timeout(60)
+    def test_a_piece_repeated_without_end_is_scrubbed_in_bounded_time(self, piece: str) -> None:
+        text = (piece * (1 + 200_000 // len(piece)))[:200_000]
+        assert scrub(text).clean.count("\n") == text.count("\n")
+
+
+class TestCompilation:
+    def test_importing_the_module_does_not_load_the_library(self) -> None:
+        program = "import sys, huginn.scrub; sys.exit('kingfisher_sdk' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+    def test_the_compiled_rules_go_where_they_are_told_and_nowhere_else(self, tmp_path: Path) -> None:
+        program = (
+            "import sys, pathlib, huginn.scrub as s\n"
+            "if len(sys.argv) > 1: s.prepare(pathlib.Path(sys.argv[1]))\n"
+            "s.scrub('x')"
+        )
+        home, cache = tmp_path / "home", tmp_path / "state" / "rules"
+        home.mkdir()
+        environment = {"HOME": str(home), "PYTHONPATH": str(Path(module.__file__).parents[1])}
+        subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+        assert not list(tmp_path.rglob("*.vscdb"))
+        subprocess.run([sys.executable, "-c", program, str(cache)], check=True, env=environment)
+        assert list(cache.iterdir())
+        assert not list(home.iterdir())
+
+    def test_many_threads_compile_once_and_find_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        compiled = _Compiled()
+        monkeypatch.setattr("huginn.scrubbing.library._compiled", compiled)
+        text = f"password = '{PASSWORD}'\n{TOKEN}\n" * 20
+        with ThreadPoolExecutor(8) as pool:
+            scrubbed = list(pool.map(scrub, [text] * 16))
+            scanners = set(pool.map(lambda _: id(compiled.scanner()), range(16)))
+        assert len({result.clean for result in scrubbed}) == 1
+        assert len(scanners) == 1
+
+    def test_preparing_a_folder_is_no_reason_to_compile(self, tmp_path: Path) -> None:
+        prepare(tmp_path / "rules")
+        assert not (tmp_path / "rules").exists()
+
+
+class TestFingerprint:
+    def test_it_is_short_and_the_same_each_time(self) -> None:
+        assert fingerprint() == fingerprint()
+        assert len(fingerprint()) == 16
+
+    def test_it_changes_with_the_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = fingerprint()
+        monkeypatch.setattr(module, "VERSION", "another")
+        assert fingerprint() != before
+
+    def test_it_changes_with_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = fingerprint()
+        monkeypatch.setattr("importlib.metadata.version", lambda name: "another")
+        assert fingerprint() != before
