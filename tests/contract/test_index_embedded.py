@@ -17,10 +17,13 @@ def settings(embedded_settings: Settings) -> Settings:
     return embedded_settings
 
 
-def test_a_second_holder_is_told_to_wait(settings: Settings) -> None:
+def test_a_second_writer_is_told_to_wait(settings: Settings) -> None:
     held = make_index(settings)
+    shelf = open_shelf(settings)
+    current = shelf.current()
+    assert current is not None
     with pytest.raises(Busy):
-        open_for_search(settings, wait=0.2)
+        shelf.open(current, wait=0.2)
     held.close()
 
 

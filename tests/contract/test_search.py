@@ -223,7 +223,9 @@ def test_an_embedder_that_is_away_is_an_error_and_words_still_answer(workspace: 
         assert workspace.search("heron", mode="words").hits
 
 
-def test_a_search_waits_for_a_holder_and_then_says_that_it_is_busy(workspace: Workspace) -> None:
+def test_a_search_waits_for_a_holder_that_does_not_answer_and_then_says_that_it_is_busy(
+    workspace: Workspace,
+) -> None:
     with workspace.index(), patch.object(module, "INDEX_WAIT_SECONDS", 0.2), pytest.raises(Busy):
         workspace.search("heron")
 
