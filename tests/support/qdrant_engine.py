@@ -34,6 +34,7 @@ class Collection:
         self.metadata: dict[str, Any] = dict(created.metadata or {})
         self.indexes: dict[str, Any] = {}
         assert isinstance(created.vectors, dict)
+        self.folder = folder
         folder.mkdir(parents=True)
         self.shard = edge.EdgeShard.create(
             str(folder),
@@ -48,6 +49,10 @@ class Collection:
                 },
             ),
         )
+
+    def reopen(self) -> None:
+        self.shard.close()
+        self.shard = edge.EdgeShard.load(str(self.folder))
 
     def info(self) -> models.CollectionInfo:
         created = self.created

@@ -92,6 +92,12 @@ class StandIn:
         finally:
             self._listen(self._port)
 
+    def restart(self) -> None:
+        """Stop, and open everything again from the disk."""
+        with self.away():
+            for collection in self.store.collections.values():
+                collection.reopen()
+
     def fault_for(self, operation: str) -> Fault | None:
         """The fault that strikes now, if any; each strikes as often as it says."""
         with self.lock:
