@@ -38,7 +38,7 @@ def search(settings: Settings, query: Query) -> SearchResult:
     """
     began = time.monotonic()
     scrub.prepare(settings.state / "cache")
-    texts = {number: scrub.scrub(text).clean for number, text in query.asked().items()}
+    texts = {number: scrub.scrub_question(text).clean for number, text in query.asked().items()}
     asked, identity = _embedded(settings, list(texts.values()), query.mode)
     index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
@@ -50,7 +50,9 @@ def search(settings: Settings, query: Query) -> SearchResult:
             hits = [hit.model_copy(update={"text": str(scrub.scrub(hit.text).clean)}) for hit in hits]
     finally:
         index.close()
-    shown = query.model_copy(update={"texts": tuple(str(scrub.scrub(text.strip()).clean) for text in query.texts)})
+    shown = query.model_copy(
+        update={"texts": tuple(str(scrub.scrub_question(text.strip()).clean) for text in query.texts)}
+    )
     return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
 
 
