@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.index import server, server_retry, server_writer
 from huginn.index.opening import open_for_search, open_shelf
 from huginn.index.port import Ask, Index, NewPoint, Place
+from huginn.index.server import ServerIndex
 from huginn.index.server_retry import Patience, Sender
 from huginn.scrub import scrub
 from huginn.settings import Settings
@@ -239,9 +241,22 @@ def test_a_key_is_sent_and_its_lack_is_told(tmp_path: Path) -> None:
         with pytest.raises(Refused, match=r"index.api_key_file: "):
             make_index(named)
     key_file.write_text("sesame\n")
-    make_index(named).close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a run says nothing on standard error
+        make_index(named).close()
     assert standin.violations == []
     standin.stop()
+
+
+def test_the_last_index_of_a_shelf_that_is_closed_closes_the_connection(settings: Settings) -> None:
+    shelf = open_shelf(settings)
+    first, second = (shelf.open(shelf.create(LABEL), wait=0) for _ in range(2))
+    assert isinstance(first, ServerIndex)
+    first.close()
+    assert first.connection._client is not None
+    second.close()
+    assert first.connection._client is None
+    assert len(shelf.others()) == 2
 
 
 def test_every_write_waits_in_one_order_and_deletions_have_the_longer_limit(index: Index, standin: StandIn) -> None:
