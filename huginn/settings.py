@@ -21,50 +21,17 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 
 from huginn.errors import Refused
+from huginn.index.settings import IndexSettings
+from huginn.section import LocalPath, Section, folder_of, is_text
 
 FILE_NAME = "huginn.toml"
-
-
-def _folder_of(context: Mapping[str, Path] | None) -> Path:
-    """Where relative paths start. The working directory is asked for only if need be: it may have been deleted."""
-    return context["folder"] if context and "folder" in context else Path.cwd()
-
-
-def _written_path(value: object) -> object:
-    if isinstance(value, str) and not value.strip():
-        raise ValueError("is empty; give a path")
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError("no path can hold a NUL character")
-    return value
-
-
-def _from_folder(path: Path, info: ValidationInfo) -> Path:
-    try:
-        expanded = path.expanduser()
-    except RuntimeError:
-        raise ValueError("there is no such home folder; write the path without ~") from None
-    absolute = expanded if expanded.is_absolute() else _folder_of(info.context) / expanded
-    if not _is_text(str(absolute)):
-        raise ValueError("is no valid text, with the folder it lies in; give a path in UTF-8")
-    return Path(os.path.normpath(absolute))
-
-
-def _is_text(text: str) -> bool:
-    """Whether it can be written as UTF-8: bytes of the environment that are none come as halves of surrogate pairs."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-LocalPath = Annotated[Path, BeforeValidator(_written_path), AfterValidator(_from_folder)]
 
 
 def _checked_name(name: str) -> str:
@@ -76,7 +43,7 @@ def _checked_name(name: str) -> str:
 def _checked_pattern(pattern: str) -> str:
     import pathspec  # noqa: PLC0415 - a search without patterns starts faster without it
 
-    if not _is_text(pattern):
+    if not is_text(pattern):
         raise ValueError("is no valid text; give it in UTF-8")
     try:
         pathspec.GitIgnoreSpec.from_lines([pattern])
@@ -94,11 +61,7 @@ def _checked_username(name: str) -> str:
     return name
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class RepositorySettings(_Section):
+class RepositorySettings(Section):
     """One `[[forge.repos]]`: a repository to keep in the index."""
 
     name: Annotated[str, AfterValidator(_checked_name)]
@@ -118,7 +81,7 @@ class RepositorySettings(_Section):
         return self
 
 
-class ForgeSettings(_Section):
+class ForgeSettings(Section):
     """The `forge` corpus: its name, its repositories, and what of them is left out."""
 
     name: str = Field("forge", min_length=1, max_length=200)
@@ -138,21 +101,13 @@ class ForgeSettings(_Section):
         return self
 
 
-class EmbedderSettings(_Section):
+class EmbedderSettings(Section):
     """What makes vectors of texts."""
 
     kind: Literal["wordllama"] = "wordllama"
 
 
-class IndexSettings(_Section):
-    """Where the points are kept."""
-
-    min_free_bytes: int = Field(256 << 20, ge=0, lt=1 << 63)
-    rebuild: Literal["auto", "ask"] = "auto"
-    keep_hours: float = Field(24, ge=0, le=876_000, allow_inf_nan=False)
-
-
-class Settings(_Section):
+class Settings(Section):
     """All settings. `state` is the folder that holds everything Huginn keeps."""
 
     state: LocalPath = Field(default=Path(".huginn"), validate_default=True)
@@ -164,7 +119,7 @@ class Settings(_Section):
 
     def model_post_init(self, context: Any, /) -> None:
         """Keep where relative paths started."""
-        self._folder = _folder_of(context)
+        self._folder = folder_of(context)
 
     @property
     def folder(self) -> Path:
@@ -264,8 +219,8 @@ def _nearest(location: tuple[int | str, ...]) -> str:
     model = sections[names[-1]] if names else Settings
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
-    if str(location[-1]) in ("token", "password", "secret", "key"):
-        return "; secrets are read from files: give token_file"
+    if str(location[-1]) in ("token", "password", "secret", "key", "api_key"):
+        return f"; secrets are read from files: give {'api_key_file' if names == ['index'] else 'token_file'}"
     return f"; did you mean {close[0]}?" if close else f"; known here: {', '.join(known)}"
 
 

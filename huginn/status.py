@@ -1,4 +1,4 @@
-"""How everything stands: from the checkpoint store and the label on disk alone.
+"""How everything stands: from the checkpoint store and what is noted of the index on disk alone.
 
 Nothing is fetched, embedded or opened for it, so that it answers at once, also while a refresh is at work.
 """
@@ -11,7 +11,7 @@ from huginn.checkpoints import Checkpoints, ItemKind, Ledger, SourceState
 from huginn.embed import open_embedder
 from huginn.errors import Unavailable
 from huginn.forge.listing import RefusedSource, list_sources
-from huginn.index.opening import open_shelf
+from huginn.index.noted import noted
 from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport, now
 from huginn.settings import Settings
 
@@ -27,7 +27,7 @@ def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusRep
 
     Raises `Refused` or `Unavailable` when the checkpoint store cannot be read.
     """
-    collection = open_shelf(settings).current()
+    collection = noted(settings)
     checkpoints = Checkpoints(settings.state)
     ledger, states, items = Ledger({}), dict[str, SourceState](), dict[ItemKind, dict[str, list[ItemStatus]]]()
     if checkpoints.store.exists():

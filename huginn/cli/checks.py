@@ -114,20 +114,24 @@ def embedder(settings: Settings) -> Finding:
 
 
 def index(settings: Settings) -> Finding:
-    """Whether there is an index, whether it fits the model and the rules, and whether it opens."""
+    """Whether there is an index, whether it fits the model and the rules, and opens (its server: answers)."""
     from huginn.embed import open_embedder
-    from huginn.index.opening import open_for_search, open_shelf
+    from huginn.index.opening import open_for_search, open_shelf, server_version
     from huginn.index.port import Place
     from huginn.rules import current_label
 
     def look() -> tuple[Outcome, str]:
-        collection = open_shelf(settings).current()
+        version = server_version(settings)
+        server = f"Qdrant {version}, " if version else ""
+        collection = open_shelf(settings, is_searching=True).current()
         if collection is None:
-            return "note", "there is none yet; 'huginn refresh' makes it"
+            return "note", f"{server}there is none yet; 'huginn refresh' makes it"
+        if version:
+            server += f"collection {collection.name}, "
         label = current_label(settings, open_embedder(settings.embedder).identity)
         differences = collection.label.differences(label)
         with closing(open_for_search(settings, wait=0.0)) as opened:
-            points = counted(opened.count(Place()), "point")
+            points = server + counted(opened.count(Place()), "point")
         if not differences:
             return "well", f"{points}, made by this model and these rules"
         what = "huginn rebuild --all" if settings.index.rebuild == "ask" else "huginn refresh"
@@ -136,7 +140,7 @@ def index(settings: Settings) -> Finding:
             f"{points}, made otherwise ({'; '.join(differences)}); '{what}' builds it anew beside the old one",
         )
 
-    return finding("index", str(settings.state / "index"), look)
+    return finding("index", settings.index.url or str(settings.state / "index"), look)
 
 
 def checkpoints(settings: Settings) -> Finding:

@@ -170,10 +170,13 @@ def _known_vectors(embedded_sha256: Collection[str], parts: Parts) -> dict[str, 
 
 
 def _write(writer: Writer, points: list[NewPoint], difference: Plan, tally: Tally) -> None:
-    writer.upsert(points)
+    unstored = writer.upsert(points)
+    for point in points:
+        if point.id in unstored:
+            tally.items[str(point.payload["path"])] = Item("failed", unstored[point.id])
     writer.update(difference.update)
-    writer.remove(difference.remove)
-    tally.written += len(points)
+    writer.remove([*difference.remove, *unstored])  # what an id stood for before is no longer so
+    tally.written += len(points) - len(unstored)
     tally.updated += len(difference.update)
     tally.removed += len(difference.remove)
 

@@ -1,1 +1,3 @@
-"""The index: the port, the payload's shape, the label, and the embedded engine. Owns Qdrant, points and receipts."""
+"""The index: port, payload's shape, label, shelf, and the adapters: embedded engine, Qdrant server. Owns Qdrant, points
+and receipts.
+"""

@@ -1,7 +1,8 @@
-"""Free space, looked at before the engine is opened and before each batch."""
+"""The disk: free space, looked at before the engine is opened and before each batch, and files replaced atomically."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -22,3 +23,13 @@ def require_space(folder: Path, min_free_bytes: int) -> None:
             f"{free >> 20} MiB are free where the index is kept, and {needed >> 20} MiB are needed",
             next_step="make room" if needed == LEAST_FREE_BYTES else "make room, or lower index.min_free_bytes",
         )
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put `text` in the place of a file, whole or not at all."""
+    draft = path.with_suffix(".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

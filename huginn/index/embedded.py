@@ -31,13 +31,13 @@ from huginn.index.convert import MEANING, to_filter, to_point, to_request
 from huginn.index.disk import require_space
 from huginn.index.engine import engine
 from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
+from huginn.index.ranking import ranked_by
 from huginn.report import Corpus
 
 if TYPE_CHECKING:
     from qdrant_edge import PointId
 
 _BATCH = 256  # the engine holds the interpreter's lock during a call
-_TIES = 50  # fetched beyond a list's end, to sort equal scores by id
 
 
 class EmbeddedIndex:
@@ -73,16 +73,7 @@ class EmbeddedIndex:
 
     def query(self, asks: Sequence[Ask]) -> list[list[Found]]:
         """One ranked list for each ask: best first, equal scores by id."""
-        limits = [ask.limit + _TIES for ask in asks]
-        answers = self._query(asks, limits)
-        for number, ask in enumerate(asks):
-            while _cut_among_equals(answers[number], ask.limit, limits[number]):
-                limits[number] *= 4
-                answers[number] = self._query([ask], [limits[number]])[0]
-        return [
-            sorted(found, key=lambda entry: (-entry.score, entry.id))[: ask.limit]
-            for ask, found in zip(asks, answers, strict=True)
-        ]
+        return ranked_by(self._query, asks)
 
     def fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         """The payloads of these points."""
@@ -157,11 +148,12 @@ class EmbeddedWriter:
         self._source = source
         self._failed = False
 
-    def upsert(self, points: Sequence[NewPoint]) -> None:
-        """Write points whole, in batches of 256."""
+    def upsert(self, points: Sequence[NewPoint]) -> dict[str, str]:
+        """Write points whole, in batches of 256; nothing is too large for a store in this process."""
         for start in range(0, len(points), _BATCH):
             batch = [to_point(point) for point in points[start : start + _BATCH]]
             self._write(UpdateOperation.upsert_points(batch))
+        return {}
 
     def update(self, payloads: Mapping[str, Payload]) -> None:
         """Replace payloads; vectors stay."""
@@ -184,11 +176,8 @@ class EmbeddedWriter:
         return Receipt(self._index.id, self._corpus, self._source, points, RECEIPT_KEY)
 
     def _write(self, operation: UpdateOperation) -> None:
-        self._failed = True
-        self._index.write(operation)
-        self._failed = False
-
-
-def _cut_among_equals(found: Sequence[Found], limit: int, fetched: int) -> bool:
-    """Whether a list may end in the middle of equal scores that have not all been seen."""
-    return len(found) == fetched and len(found) > limit and found[-1].score == found[limit - 1].score
+        try:
+            self._index.write(operation)
+        except BaseException:
+            self._failed = True
+            raise

@@ -7,7 +7,6 @@ half-made. A shard's folder is never renamed, and never deleted while it is in u
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import time
@@ -20,7 +19,7 @@ from typing import TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from huginn.errors import Busy, Refused
-from huginn.index.disk import require_space
+from huginn.index.disk import replace_file, require_space
 from huginn.index.embedded import EmbeddedIndex
 from huginn.index.label import Label
 from huginn.index.port import Reader
@@ -74,7 +73,7 @@ class Folders:
         name = uuid.uuid4().hex
         make_shard(self.shard(name), label.dimensions)
         described = _Described(id=uuid.uuid4().hex, label=label)
-        _write(self.root / name / "label.json", described)
+        replace_file(self.root / name / "label.json", described.model_dump_json(indent=1))
         return Collection(name, described.id, label)
 
     def open(self, collection: Collection, *, wait: float) -> EmbeddedIndex:
@@ -107,7 +106,8 @@ class Folders:
         if pointer and pointer.folder != collection.name:
             retired[pointer.folder] = now()
         retired.pop(collection.name, None)
-        _write(self.root / "current.json", _Pointer(folder=collection.name, retired=retired))
+        pointer = _Pointer(folder=collection.name, retired=retired)
+        replace_file(self.root / "current.json", pointer.model_dump_json(indent=1))
 
     def drop(self, collection: Collection) -> None:
         """Delete a folder; its description goes first, so that what a kill leaves is swept away."""
@@ -151,15 +151,6 @@ def _read(path: Path, model: type[_Model]) -> _Model | None:
             f"{path} is damaged",
             next_step=f"delete the folder {path.parent} and run 'huginn refresh': the index is built anew",
         ) from None
-
-
-def _write(path: Path, content: BaseModel) -> None:
-    draft = path.with_suffix(".draft")
-    with draft.open("w") as file:
-        file.write(content.model_dump_json(indent=1))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def _tries(seconds: float) -> Iterator[None]:

@@ -1,12 +1,18 @@
-"""Opening the index: for a refresh (made if there is none, or anew beside the old one) and for a search."""
+"""Opening the index: for a refresh (made if there is none, or anew beside the old one) and for a search.
+
+It is on the server that the settings name, else in the embedded engine. A server that is away is an error: nothing
+local ever takes its place.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from huginn.embed.port import Identity
 from huginn.errors import Refused, Unavailable
@@ -17,10 +23,32 @@ from huginn.index.shelf import Collection, Shelf, choose, outlived
 from huginn.report import now
 from huginn.settings import Settings
 
+if TYPE_CHECKING:
+    from huginn.index.server_shelf import ServerShelf
 
-def open_shelf(settings: Settings) -> Shelf:
-    """Where the collections of these settings are."""
+
+def open_shelf(settings: Settings, *, is_searching: bool = False) -> Shelf:
+    """Where the collections of these settings are. `is_searching`: somebody waits, so a server is given less time."""
+    if settings.index.url is not None:
+        return _shelf_on_server(settings, is_searching=is_searching)
     return Folders(settings.state, settings.index.min_free_bytes)
+
+
+def server_version(settings: Settings) -> str | None:
+    """The version of the Qdrant server, by its own word; None for the embedded engine. Raises `Unavailable`."""
+    return _shelf_on_server(settings, is_searching=True).version() if settings.index.url is not None else None
+
+
+def _shelf_on_server(settings: Settings, *, is_searching: bool) -> ServerShelf:
+    if importlib.util.find_spec("qdrant_client") is None:
+        raise Refused(
+            "index.url", "the client for a Qdrant server is not installed", next_step="pip install 'huginn[server]'"
+        )
+    # Loaded only when the settings name a server: the client takes a second or two to load.
+    from huginn.index.server_retry import REFRESHING, SEARCHING  # noqa: PLC0415
+    from huginn.index.server_shelf import ServerShelf  # noqa: PLC0415
+
+    return ServerShelf(settings, SEARCHING if is_searching else REFRESHING)
 
 
 @dataclass
@@ -103,13 +131,13 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: 
 
 def open_for_search(settings: Settings, *, wait: float) -> Reader:
     """The index in use, for reading, whatever its label. Raises `Unavailable` when there is none."""
-    shelf = open_shelf(settings)
+    shelf = open_shelf(settings, is_searching=True)
     return shelf.read(_in_use(shelf), wait=wait)
 
 
 def label_in_use(settings: Settings) -> Label:
     """The label of the index in use, without opening it. Raises `Unavailable` when there is none."""
-    return _in_use(open_shelf(settings)).label
+    return _in_use(open_shelf(settings, is_searching=True)).label
 
 
 def _in_use(shelf: Shelf) -> Collection:

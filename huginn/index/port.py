@@ -147,8 +147,12 @@ class PagedReader(Reader, Protocol):
 class Writer(Protocol):
     """Writes the points of one source. Every call returns after the store has acknowledged it, or raises."""
 
-    def upsert(self, points: Sequence[NewPoint]) -> None:
-        """Write points whole, new or in place of those with the same ids."""
+    def upsert(self, points: Sequence[NewPoint]) -> Mapping[str, str]:
+        """Write points whole, new or in place of those with the same ids.
+
+        Gives the ids that the store cannot take, each with the reason; all others are stored. What it held under such
+        an id before is still there.
+        """
         ...
 
     def update(self, payloads: Mapping[str, Payload]) -> None:

@@ -4,75 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-from uuid import UUID
 
 import numpy as np
 import pytest
 
 from huginn.embed.port import Identity
-from huginn.errors import Busy, Refused, Unavailable
+from huginn.errors import Unavailable
 from huginn.ids import digest
-from huginn.index.embedded import EmbeddedIndex
-from huginn.index.folder import Folders
 from huginn.index.label import Label, make_label
 from huginn.index.opening import open_for_search, open_shelf
 from huginn.index.port import Ask, Index, NewPoint, Place, Receipt
 from huginn.scrub import scrub
 from huginn.settings import Settings
-
-LABEL = make_label("Test", Identity("test-model", "sha256:0", 4), {"chunker": "1"}, "scrub-1")
-
-
-def settings_in(tmp_path: Path, min_free_bytes: int = 0) -> Settings:
-    return Settings.model_validate({"state": tmp_path / "state", "index": {"min_free_bytes": min_free_bytes}})
+from tests.support.points import LABEL, make_index, point, point_id, write
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return settings_in(tmp_path)
-
-
-def make_index(settings: Settings) -> Index:
-    """A new index, in use."""
-    shelf = open_shelf(settings)
-    collection = shelf.create(LABEL)
-    shelf.switch(collection)
-    return shelf.open(collection, wait=0)
-
-
-@pytest.fixture(params=["embedded"])
 def index(settings: Settings) -> Iterator[Index]:
     opened = make_index(settings)
     yield opened
     opened.close()
-
-
-def point_id(number: int) -> str:
-    return str(UUID(int=number + 1))
-
-
-def point(
-    number: int, text: str = "some text", *, source: str = "a", path: str = "a.md", vector: bool = True
-) -> NewPoint:
-    embedded = scrub(text).clean
-    direction = np.random.default_rng(number).normal(size=4).astype(np.float32)
-    payload = {
-        "corpus": "forge",
-        "source": source,
-        "path": path,
-        "text": text,
-        "text_sha256": digest(text),
-        "embedded_sha256": digest(text),
-        "time": f"2024-03-{number % 28 + 1:02d}T10:00:00Z",
-    }
-    return NewPoint(point_id(number), payload, embedded, direction / np.linalg.norm(direction) if vector else None)
-
-
-def write(index: Index, *points: NewPoint, source: str = "a") -> Receipt:
-    writer = index.writer("forge", source)
-    writer.upsert(points)
-    return writer.acknowledge()
 
 
 def test_a_point_that_was_acknowledged_is_there_whole(index: Index) -> None:
@@ -187,6 +138,15 @@ def test_a_writer_that_failed_gives_no_receipt(index: Index) -> None:
         writer.acknowledge()
 
 
+def test_a_writer_that_failed_once_gives_no_receipt_after_a_write_that_went_well(index: Index) -> None:
+    writer = index.writer("forge", "a")
+    with pytest.raises(Unavailable):
+        writer.upsert([NewPoint(point_id(1), point(1).payload, point(1).embedded, np.ones(3, dtype=np.float32))])
+    writer.upsert([point(2)])
+    with pytest.raises(Unavailable, match="failed before"):
+        writer.acknowledge()
+
+
 def test_a_receipt_cannot_be_made_by_others() -> None:
     with pytest.raises(TypeError):
         Receipt("index", "forge", "a", 1, object())
@@ -204,49 +164,6 @@ def test_what_was_acknowledged_is_there_after_opening_again(settings: Settings) 
 def test_a_search_without_an_index_says_what_to_run(settings: Settings) -> None:
     with pytest.raises(Unavailable, match="huginn refresh"):
         open_for_search(settings, wait=0)
-
-
-def test_a_second_writer_is_told_to_wait(settings: Settings) -> None:
-    held = make_index(settings)
-    shelf = open_shelf(settings)
-    current = shelf.current()
-    assert current is not None
-    with pytest.raises(Busy):
-        shelf.open(current, wait=0.2)
-    held.close()
-
-
-def test_a_full_disk_is_told_before_the_engine_is_opened(tmp_path: Path) -> None:
-    full = settings_in(tmp_path, min_free_bytes=1 << 62)
-    (tmp_path / "state").mkdir()
-    with pytest.raises(Unavailable, match="disk"):
-        make_index(full)
-    assert open_shelf(full).current() is None
-
-
-def test_a_full_disk_is_told_before_each_batch(tmp_path: Path) -> None:
-    opened = make_index(settings_in(tmp_path))
-    assert isinstance(opened, EmbeddedIndex)
-    opened._min_free_bytes = 1 << 62
-    with pytest.raises(Unavailable, match="disk"):
-        write(opened, point(1))
-    opened.close()
-
-
-def test_half_made_collections_are_swept_away_and_a_lost_one_is_none(settings: Settings) -> None:
-    make_index(settings).close()
-    shelf = Folders(settings.state, 0)
-    collection = shelf.current()
-    assert collection is not None
-    for path in sorted(shelf.shard(collection.name).rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    half = shelf.root / "half" / "shard"
-    half.mkdir(parents=True)
-    assert shelf.current() is None
-    assert shelf.others() == []
-    second = shelf.create(LABEL)
-    assert second.id != collection.id
-    assert not half.exists()
 
 
 def test_the_switch_retires_what_was_in_use_and_back_again(settings: Settings) -> None:
@@ -267,16 +184,6 @@ def test_the_switch_retires_what_was_in_use_and_back_again(settings: Settings) -
         shelf.drop(first)
     shelf.drop(second)
     assert shelf.others() == []
-
-
-def test_a_damaged_label_is_refused_with_what_to_do(settings: Settings) -> None:
-    make_index(settings).close()
-    shelf = Folders(settings.state, 0)
-    collection = shelf.current()
-    assert collection is not None
-    (shelf.root / collection.name / "label.json").write_text("{")
-    with pytest.raises(Refused, match="delete the folder"):
-        open_for_search(settings, wait=0)
 
 
 def test_labels_of_other_rules_models_scrubs_or_forges_differ() -> None:

@@ -19,6 +19,7 @@ from huginn.errors import Busy, Refused, Unavailable
 from huginn.index.embedded import EmbeddedWriter
 from huginn.lock import writer_lock
 from huginn.run import open_run
+from huginn.status import status
 from tests.support.faults import Fuse, Killed, fused
 from tests.support.git import EXECUTABLE, LINK, SUBMODULE, Repository, environment
 from tests.support.workspace import Workspace, outcomes
@@ -432,3 +433,27 @@ def test_a_damaged_index_is_told_and_nothing_else_is_raised(workspace: Workspace
         config.unlink()
     with pytest.raises(Unavailable, match="index"):
         workspace.refresh()
+
+
+def test_what_could_not_be_stored_is_a_failed_place_and_does_not_stay_as_it_was(
+    workspace: Workspace, repository: Repository
+) -> None:
+    body = "".join(f"    def part{number}(self):\n        return {number} * 'heron'\n\n" for number in range(60))
+    repository.commit({"many.py": "class Old:\n" + body})
+    workspace.refresh()
+    before = workspace.points()
+    repository.commit({"many.py": "class New:\n" + body})
+    told: dict[str, str] = {}
+
+    def refuse(self: EmbeddedWriter, points: Any) -> dict[str, str]:
+        told.update({point.id: "too large" for point in points})
+        return told
+
+    with patch.object(EmbeddedWriter, "upsert", refuse):
+        report = workspace.refresh_one()
+    assert told.keys() & before.keys()  # the same text under another name: the same id
+    assert (report.outcome, report.failed, report.written) == ("ok", 1, 0)
+    assert report.seen == report.stored + report.failed
+    assert not told.keys() & workspace.points().keys()
+    (failed,) = status(workspace.settings).sources[0].failed
+    assert (failed.item, failed.reason) == ("many.py", "too large")

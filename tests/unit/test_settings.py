@@ -86,7 +86,7 @@ def test_all_problems_are_told_together_each_with_its_key_and_what_would_be_righ
     kind = "telepathy"
     """
     with pytest.raises(Refused) as refusal:
-        load(write(tmp_path, text), environment={"HUGINN_INDEX_URL": "x"})
+        load(write(tmp_path, text), environment={"HUGINN_INDEX_COLOUR": "x"})
     told = str(refusal.value)
     for line in (
         "statee: no such key; did you mean state?",
@@ -96,7 +96,7 @@ def test_all_problems_are_told_together_each_with_its_key_and_what_would_be_righ
         "forge.repos[0].name: give a name of letters",
         "forge.repos[1].url: ",
         "embedder.kind: ",
-        "index.url: no such key",
+        "index.colour: no such key",
     ):
         assert line in told
 
