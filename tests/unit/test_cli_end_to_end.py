@@ -158,6 +158,38 @@ def test_a_doctor_tells_every_problem_of_the_settings_on_a_line_of_its_own(hugin
     assert "next: write one with 'huginn init'" in huginn("doctor").out
 
 
+JOURNAL_THAT_TAKES_LONG = """
+import sys
+from huginn.checkpoints import Checkpoints
+from huginn.cli import main
+
+def record(self, report, asked):
+    with self.store.transaction() as db:
+        print("at it", flush=True)
+        db.execute("SELECT count(*) FROM range(100000000) a, range(1000) b").fetchall()
+
+Checkpoints.record = record
+sys.exit(main(["refresh"]))
+"""
+
+
+def test_ctrl_c_while_a_run_is_noted_is_no_error(birds: CommandLine) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", JOURNAL_THAT_TAKES_LONG],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "at it\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=20)
+    assert (child.returncode, told) == (ExitCode.INTERRUPTED, "\nhuginn: stopped\n")
+    assert birds("refresh").code == ExitCode.WELL
+
+
 def test_ctrl_c_leaves_no_git_behind(birds: CommandLine) -> None:
     git = birds.folder / "bin" / "git"
     git.parent.mkdir()
