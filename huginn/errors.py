@@ -30,7 +30,10 @@ class Refused(HuginnError):
 
 
 class Unavailable(HuginnError):
-    """A part that is needed is away. `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`."""
+    """A part that is needed is away.
+
+    `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`, `output`.
+    """
 
     def __init__(self, part: str, reason: str, *, next_step: str = "") -> None:
         self.part = part

@@ -64,7 +64,7 @@ class Clean(str):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (str(self),)
+        return from_our_process, (str(self),)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
@@ -76,7 +76,7 @@ class Clean(str):
         return {"type": "string"}
 
 
-def _unpickled(text: str) -> Clean:
+def from_our_process(text: str) -> Clean:
     """A `Clean` that was pickled by another process of ours."""
     return Clean(text, _MAKER)
 

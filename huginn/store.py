@@ -101,6 +101,10 @@ class Store:
                     draft.replace(self._stamp)
             except duckdb.Error as error:
                 raise self._damaged(error) from None
+            except RuntimeError as error:
+                if str(error) != "Query interrupted":
+                    raise
+                raise KeyboardInterrupt from None  # which DuckDB has taken for itself
             finally:
                 connection.close()
 

@@ -77,3 +77,9 @@ def from_system(error: OSError) -> Unavailable:
     return Unavailable(
         "disk", f"cannot use{where}: {error.strerror or error}", next_step="check the path and its rights"
     )
+
+
+def output_lost(error: terminal.OutputLost) -> Unavailable:
+    """Standard output cannot be written: what was asked for may be done, but the answer is lost."""
+    reason = f"cannot be written: {error.strerror or error}"
+    return Unavailable("output", reason, next_step="make room, or send it elsewhere")

@@ -59,15 +59,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     terminal.prepare_streams()
     as_document = failures.wants_document(arguments)
     try:
+        try:
+            return _run(arguments, as_document=as_document)
+        except terminal.OutputLost as error:
+            return failures.tell(failures.output_lost(error), as_document=False)
+    except KeyboardInterrupt:
+        terminal.write("\nhuginn: stopped\n", sys.stderr)
+        return ExitCode.INTERRUPTED
+
+
+def _run(arguments: list[str], *, as_document: bool) -> int:
+    """Run the command, and tell what it ends with; raises `OutputLost` when that cannot be told."""
+    try:
         return int(program.main(arguments, prog_name="huginn", standalone_mode=False) or ExitCode.WELL)
     except HuginnError as error:
         return failures.tell(error, as_document=as_document)
-    except click.Abort:
+    except click.Abort:  # what click makes of Ctrl-C, after it has ended the line
         terminal.write("huginn: stopped\n", sys.stderr)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         return failures.tell(failures.from_usage(error), as_document=as_document)
+    except terminal.OutputLost:
+        raise
     except OSError as error:
+        terminal.require_output()
         return failures.tell(failures.from_system(error), as_document=as_document)
     except SystemExit as end:  # click ends so when the reader of a help text has gone, or after shell completion
         return end.code if isinstance(end.code, int) else ExitCode.WELL

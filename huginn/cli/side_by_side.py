@@ -27,16 +27,20 @@ def side_by_side(
     """Call `function` with each of `names`, a few at a time; `done` is told each name that is through."""
     pool = ThreadPoolExecutor(_WORKERS)
     try:
-        futures = [pool.submit(function, name) for name in names]
-        for future in as_completed(futures):
-            future.result()
-            done(names[futures.index(future)])
+        try:
+            futures = [pool.submit(function, name) for name in names]
+            for future in as_completed(futures):
+                future.result()
+                done(names[futures.index(future)])
+        except Exception:  # not on Ctrl-C, which must not wait
+            pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
         return [future.result() for future in futures]
     except KeyboardInterrupt:
         from huginn.forge.process import end_all
 
+        pool.shutdown(wait=False, cancel_futures=True)  # what has not begun must not start another git
         end_all()
         terminal.write("\nhuginn: stopped\n", sys.stderr)
         os._exit(ExitCode.INTERRUPTED)
-    finally:
-        pool.shutdown(cancel_futures=True)

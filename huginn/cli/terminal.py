@@ -8,6 +8,7 @@ has gone away is no error.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -33,6 +34,10 @@ _PIPE_WIDTH = 100_000
 _TERMINALS_WITHOUT_LINKS = ("", "dumb", "linux", "unknown")
 
 
+class OutputLost(OSError):
+    """Standard output takes nothing more, and not because its reader has gone."""
+
+
 def harmless(text: str) -> str:
     """`text` with everything visible that a terminal would obey or hide; newlines and tabs stay."""
     return _IN_TEXT.sub(_visible, text.replace("\r\n", "\n"))
@@ -52,6 +57,13 @@ def console(stream: TextIO) -> Console:
     from rich.console import Console
 
     class QuietConsole(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            try:
+                super().print(*objects, **options)
+            except OSError as error:
+                self.quiet = True
+                _cannot_write(stream, error)
+
         def on_broken_pipe(self) -> None:
             self.quiet = True
             _reader_has_gone(stream)
@@ -89,21 +101,56 @@ def write_document(document: BaseModel | dict[str, Any]) -> None:
 
 
 def write(text: str, stream: TextIO) -> None:
-    """Write plain text of Huginn's own, or text that was made harmless."""
+    """Write plain text of Huginn's own, or text that was made harmless.
+
+    Raises `OutputLost` when standard output cannot be written. What standard error does not take is lost: there is no
+    other place to tell it, and the exit code stands.
+    """
     try:
         stream.write(text)
         stream.flush()
     except BrokenPipeError:
         _reader_has_gone(stream)
+    except OSError as error:
+        _cannot_write(stream, error)
+
+
+def require_output() -> None:
+    """Raise `OutputLost` when standard output holds something, such as a help text by click, that it cannot write."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _cannot_write(sys.stdout, error)
 
 
 def prepare_streams() -> None:
-    """Let a character that the terminal's encoding lacks be written as an escape, instead of ending the command."""
-    import io
+    """Have all three streams, and let a character that an encoding lacks be written as an escape, not end the command.
 
+    A stream that whoever started the command has closed leads nowhere. Its descriptor is taken too, so that no file of
+    Huginn's gets its number and whatever is printed.
+    """
+    if sys.stdin is None:
+        sys.stdin = _nowhere("r")
+    if sys.stdout is None:
+        sys.stdout = _nowhere("w")
+    if sys.stderr is None:
+        sys.stderr = _nowhere("w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _nowhere(mode: str) -> TextIO:
+    """The null device, at the lowest free descriptor: that of the stream, as they are opened in their order."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    os.set_inheritable(descriptor, True)
+    return io.TextIOWrapper(io.FileIO(descriptor, mode), encoding="utf-8")
+
+
+def _cannot_write(stream: TextIO, error: OSError) -> None:
+    _reader_has_gone(stream)  # or the end of the process would try once more, and fail
+    if stream is not sys.stderr:
+        raise OutputLost(error.errno, error.strerror) from None
 
 
 def _reader_has_gone(stream: TextIO) -> None:

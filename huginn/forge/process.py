@@ -162,13 +162,17 @@ class Process:
     def ask_to_end(self) -> None:
         """Let git end by itself: a fetch takes its locks and half-written files away."""
         if self._popen.returncode is None:
-            os.killpg(self._popen.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # its own thread has reaped it just now
+                os.killpg(self._popen.pid, signal.SIGTERM)
 
     def has_ended(self) -> bool:
         """Tell whether git has ended. It is not reaped, so that its number still stands for its group."""
         if self._popen.returncode is not None:
             return True
-        return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        try:
+            return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # its own thread has reaped it just now
+            return True
 
     def _ready(self, seconds: float, only: int | None = None) -> list[int]:
         if not self._selector.get_map():

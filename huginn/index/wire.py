@@ -64,11 +64,11 @@ def ask_to_wire(ask: Ask) -> dict[str, Any]:
 
 
 def ask_from_wire(message: Mapping[str, Any]) -> Ask:
-    """The question again. Words are scrubbed once more: nobody but the scrub makes `Clean`."""
+    """The question again."""
     by = message["by"]
     place, limit = place_from_wire(message["place"]), int(message["limit"])
     if "words" in by:
-        return Ask(scrub.scrub(by["words"]).clean, place, limit)
+        return Ask(scrub.from_our_process(by["words"]), place, limit)
     return Ask(np.frombuffer(base64.b64decode(by["meaning"]), dtype="<f4").astype(np.float32), place, limit)
 
 

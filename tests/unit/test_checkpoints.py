@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import contextlib
+=======
+import os
+import signal
+>>>>>>> edges
 import subprocess
 import sys
 import threading
@@ -245,3 +250,22 @@ def test_a_holder_that_does_not_let_go_is_told(checkpoints: Checkpoints, monkeyp
     monkeypatch.setattr(duckdb, "connect", locked)
     with pytest.raises(Unavailable, match="another process holds"):
         checkpoints.ledger(INDEX, "forge")
+
+
+def test_ctrl_c_within_a_transaction_is_ctrl_c_and_writes_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "checkpoints.duckdb")
+    with store.transaction() as db:
+        db.execute("CREATE TABLE kept (number INTEGER)")
+
+    def take_long() -> None:
+        with store.transaction() as db:
+            db.execute("INSERT INTO kept VALUES (1)")
+            db.execute("SET threads = 1")
+            threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+            db.execute("SELECT count(*) FROM range(1000000000) numbers(n) WHERE hash(n) = 1").fetchall()
+            time.sleep(10)  # on a machine that is as fast as that the signal comes here
+
+    with pytest.raises(KeyboardInterrupt):
+        take_long()
+    with store.transaction() as db:
+        assert db.execute("SELECT * FROM kept").fetchall() == []

@@ -158,6 +158,40 @@ def test_a_doctor_tells_every_problem_of_the_settings_on_a_line_of_its_own(hugin
     assert "next: write one with 'huginn init'" in huginn("doctor").out
 
 
+JOURNAL_THAT_TAKES_LONG = """
+import sys, time
+from huginn.checkpoints import Checkpoints
+from huginn.cli import main
+
+def record(self, report, asked):
+    with self.store.transaction() as db:
+        print("at it", flush=True)
+        db.execute("SET threads = 1")
+        db.execute("SELECT count(*) FROM range(1000000000) numbers(n) WHERE hash(n) = 1").fetchall()
+        time.sleep(10)  # on a machine that is as fast as that the signal comes here
+
+Checkpoints.record = record
+sys.exit(main(["refresh"]))
+"""
+
+
+def test_ctrl_c_while_a_run_is_noted_is_no_error(birds: CommandLine) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", JOURNAL_THAT_TAKES_LONG],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "at it\n"
+    time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=20)
+    assert (child.returncode, told) == (ExitCode.INTERRUPTED, "\nhuginn: stopped\n")
+    assert birds("refresh").code == ExitCode.WELL
+
+
 def test_ctrl_c_leaves_no_git_behind(birds: CommandLine) -> None:
     git = birds.folder / "bin" / "git"
     git.parent.mkdir()
@@ -169,7 +203,9 @@ def test_ctrl_c_leaves_no_git_behind(birds: CommandLine) -> None:
         [sys.executable, "-m", "huginn.cli", "refresh"], stderr=subprocess.PIPE, text=True, env=environment
     )
     deadline = time.monotonic() + 60
-    while not (beats.exists() and beats.stat().st_size > 20) and time.monotonic() < deadline:
+    while not (beats.exists() and beats.stat().st_size > 20):
+        assert time.monotonic() < deadline
+        assert child.poll() is None
         time.sleep(0.05)
     child.send_signal(signal.SIGINT)
     _, told = child.communicate(timeout=20)

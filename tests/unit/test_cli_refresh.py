@@ -89,6 +89,19 @@ def test_the_last_line_tells_the_counts(huginn: CommandLine, run: FakeRun) -> No
     assert last == "3 sources: 1 ok, 1 unchanged, 1 failed; 120 chunks written, 4 removed"
 
 
+@pytest.mark.parametrize("where", ["huginn.cli.refresh._run", "huginn.cli.refresh.show", "huginn.cli.failures.tell"])
+def test_ctrl_c_anywhere_ends_with_130_and_no_traceback(
+    huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def interrupted(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    run.opening = Busy("another writer is at work") if where.endswith("tell") else None
+    monkeypatch.setattr(where, interrupted)
+    ended = huginn("refresh")
+    assert (ended.code, ended.out, ended.err) == (ExitCode.INTERRUPTED, "", "\nhuginn: stopped\n")
+
+
 def test_a_dry_run_says_that_nothing_was_written(huginn: CommandLine, run: FakeRun) -> None:
     run.prepared = {"heron": source("heron", "ok", written=7)}
     ended = huginn("refresh", "forge", "--dry-run", "--only", "heron", "--only", "wren")
