@@ -16,12 +16,14 @@ from datetime import datetime
 from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
+from huginn.embed.away import reachable
+from huginn.embed.probe import Witnessed, take_note_of_software
 from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.forge.folder import mirror_folder
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
 from huginn.forge.sync import Parts, refresh
-from huginn.index.opening import open_for_refresh
+from huginn.index.opening import known_label, open_for_refresh
 from huginn.index.port import Place
 from huginn.lock import writer_lock
 from huginn.report import RunReport, SourceOutcome, SourceReport, now, run_outcome
@@ -45,6 +47,7 @@ class Run:
     _asked: Sequence[str]
     _listed: dict[str, Source | RefusedSource]
     _parts: Parts
+    notes: Sequence[str] = ()
     _unavailable: set[str] = field(default_factory=set)
 
     def refresh(self, name: str) -> SourceReport:
@@ -90,6 +93,7 @@ class Run:
             started=self.started,
             finished=now(),
             unavailable=sorted(self._unavailable),
+            notes=list(self.notes),
             sources=sources,
         )
         if not self.dry_run:
@@ -145,13 +149,14 @@ def open_run(
     started = now()
     with writer_lock(settings.state, flow, wait=wait):
         scrub.prepare(settings.state / "cache")
-        embedder = open_embedder(settings.embedder)
+        embedder = reachable(open_embedder(settings.embedder), known_label(settings))
         checkpoints = Checkpoints(settings.state)
         index = open_for_refresh(settings, current_label(settings, embedder.identity), wait=_INDEX_WAIT_SECONDS)
         try:
             ledger = checkpoints.ledger(index.id, "forge")
-            parts = Parts(index, embedder, checkpoints, ledger, index.sources("forge"))
-            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts)
+            notes = take_note_of_software(embedder, index, is_kept=not dry_run)
+            parts = Parts(index, Witnessed(embedder, index), checkpoints, ledger, index.sources("forge"))
+            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts, notes)
         finally:
             index.close()
 

@@ -16,7 +16,7 @@ import string
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -29,6 +29,7 @@ from pydantic import (
     model_validator,
 )
 
+from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
 
 FILE_NAME = "huginn.toml"
@@ -103,12 +104,6 @@ class ForgeSettings(_Section):
         if twice:
             raise ValueError(f"repos: the name {twice[0]!r} is given twice; give each repository a name of its own")
         return self
-
-
-class EmbedderSettings(_Section):
-    """What makes vectors of texts."""
-
-    kind: Literal["wordllama"] = "wordllama"
 
 
 class IndexSettings(_Section):

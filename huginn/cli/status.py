@@ -117,7 +117,12 @@ def _remarks(report: StatusReport, *, verbose: bool) -> Iterator[str]:
             yield f"{name}: {since}{terminal.harmless_line(source.reason)}"
         elif source.failing_since is not None:
             yield f"{name}: failing since {_moment(source.failing_since)}"
-        kinds = (("skipped", source.skipped), ("failed", source.failed), ("words only", source.words_only))
+        kinds = (
+            ("skipped", source.skipped),
+            ("failed", source.failed),
+            ("words only", source.words_only),
+            ("shortened", source.shortened),
+        )
         for kind, items in kinds:
             if items:
                 yield f"{name}: {kind}: {_by_reason(items)}"

@@ -24,6 +24,7 @@ from qdrant_edge import (
 )
 
 from huginn.embed.port import Vector
+from huginn.embed.probe import Witness
 from huginn.errors import Unavailable
 from huginn.index import folder
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
@@ -44,6 +45,7 @@ class EmbeddedIndex:
         self.id = collection.id
         self.label = collection.label
         self._state = state
+        self._collection = collection
         self._shard = shard
         self._min_free_bytes = min_free_bytes
 
@@ -95,6 +97,15 @@ class EmbeddedIndex:
     def writer(self, corpus: Corpus, source: str) -> EmbeddedWriter:
         """Begin to write the points of one source."""
         return EmbeddedWriter(self, corpus, source)
+
+    @property
+    def witness(self) -> Witness:
+        """What is kept beside the label of the model that fills this collection."""
+        return self._collection.witness
+
+    def keep_witness(self, witness: Witness) -> None:
+        """Keep another one; it is on disk when this returns."""
+        self._collection = folder.keep_witness(self._collection, witness)
 
     def close(self) -> None:
         """Let go of the shard."""

@@ -1,8 +1,8 @@
 """The folders of the embedded index: which one is in use, and what it is.
 
 `index/current.json` names the folder in use and is replaced atomically; beside each shard stands `label.json` with the
-collection's random id and its label, written last, so that a folder without it is half-made. A shard's folder is
-never renamed, and never deleted while it is in use: the engine keeps absolute paths.
+collection's random id, its label and its witness (`huginn.embed.probe`), written last, so that a folder without it is
+half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps absolute paths.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import json
 import os
 import shutil
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from huginn.embed.probe import Witness
 from huginn.errors import Refused, Unavailable
 from huginn.index.label import Label
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection on disk: its random id, its label, and the folder of its shard."""
+    """A collection on disk: its random id, its label, the folder of its shard, and what it keeps of its model."""
 
     id: str
     label: Label
     shard: Path
+    witness: Witness = field(default_factory=Witness)
 
 
 def root(state: Path) -> Path:
@@ -45,7 +47,8 @@ def current(state: Path) -> Collection | None:
     if described is None or not shard.is_dir() or not any(shard.iterdir()):
         return None
     try:
-        return Collection(str(described["id"]), Label.model_validate(described["label"]), shard)
+        label, witness = Label.model_validate(described["label"]), Witness.model_validate(described.get("witness", {}))
+        return Collection(str(described["id"]), label, shard, witness)
     except (KeyError, ValidationError):
         raise _broken(folder / "label.json") from None
 
@@ -64,8 +67,15 @@ def finish(state: Path, shard: Path, label: Label) -> Collection:
     """Describe a shard that has been made, and put it into use."""
     collection = Collection(uuid.uuid4().hex, label, shard)
     folder = shard.parent
-    _write(folder / "label.json", {"id": collection.id, "label": label.model_dump()})
+    _describe(collection)
     _write(root(state) / "current.json", {"folder": folder.name})
+    return collection
+
+
+def keep_witness(collection: Collection, witness: Witness) -> Collection:
+    """Keep another witness beside the label."""
+    collection = replace(collection, witness=witness)
+    _describe(collection)
     return collection
 
 
@@ -78,6 +88,12 @@ def require_space(state: Path, min_free_bytes: int) -> None:
             f"{free >> 20} MiB are free where the index is kept, and {min_free_bytes >> 20} MiB are asked for",
             next_step="make room, or lower index.min_free_bytes",
         )
+
+
+def _describe(collection: Collection) -> None:
+    described: dict[str, object] = {"id": collection.id, "label": collection.label.model_dump()}
+    described["witness"] = collection.witness.model_dump(mode="json")
+    _write(collection.shard.parent / "label.json", described)
 
 
 def _read(path: Path) -> dict[str, object] | None:

@@ -57,6 +57,12 @@ def open_for_search(settings: Settings, label: Label | None, *, wait: float) -> 
     return _open(settings.state, collection, settings.index.min_free_bytes, wait)
 
 
+def known_label(settings: Settings) -> Label | None:
+    """The label of the index in use; None if there is none."""
+    collection = folder.current(settings.state)
+    return collection.label if collection else None
+
+
 def _require_label(collection: folder.Collection, label: Label) -> None:
     differences = collection.label.differences(label)
     if differences:

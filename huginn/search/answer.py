@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from huginn import scrub
-from huginn.embed import Culprit, Embedder, embed_all, open_embedder
+from huginn.embed import Culprit, Embedder, Shortened, embed_queries, open_embedder
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import open_for_search
 from huginn.index.port import Payload, Place, Reader
@@ -38,9 +38,9 @@ def search(settings: Settings, query: Query) -> SearchResult:
     began = time.monotonic()
     scrub.prepare(settings.state / "cache")
     texts = {number: scrub.scrub(text).clean for number, text in query.asked().items()}
-    embedder = None if query.mode is Mode.WORDS else open_embedder(settings.embedder)
-    asked = _embedded(list(texts.values()), embedder)
+    embedder = None if query.mode is Mode.WORDS else open_embedder(settings.embedder, for_search=True)
     label = current_label(settings, embedder.identity) if embedder else None
+    asked = _embedded(list(texts.values()), embedder)
     index = open_for_search(settings, label, wait=INDEX_WAIT_SECONDS)
     try:
         _require_known(settings, index, query)
@@ -64,9 +64,11 @@ def _embedded(texts: Sequence[scrub.Clean], embedder: Embedder | None) -> list[A
     if embedder is None:
         return [Asked(text, None) for text in texts]
     asked = []
-    for text, vector in zip(texts, embed_all(embedder, texts), strict=True):
+    for text, vector in zip(texts, embed_queries(embedder, texts), strict=True):
         if isinstance(vector, Culprit):
             raise Refused("texts", f"the embedder refuses one of them ({vector.reason})", next_step="try --mode words")
+        if isinstance(vector, Shortened):
+            raise Refused("texts", "one of them is too long for the embedder", next_step="ask in fewer words")
         asked.append(Asked(text, vector))
     return asked
 

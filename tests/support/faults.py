@@ -16,7 +16,7 @@ import huginn.run
 EFFECTS = {
     "begin", "advance", "forget", "record", "fetch",  # checkpoints and mirror
     "upsert", "update", "remove", "acknowledge",  # the index's writer
-    "embed",
+    "embed", "probe", "keep_witness",
 }  # fmt: skip
 
 
