@@ -24,6 +24,7 @@ from huginn.scrub import Clean, scrub
 _TRIES_ALONE, _TRIES_TOGETHER = 3, 2  # of a batch that fails in a way that may pass; halving tries again anyway
 _BYTES_A_TOKEN = 2  # by the estimate, in UTF-8: text and code have 3 to 4
 _SPARE_TOKENS = 8  # what a model puts around a text
+_NEVER_TOO_LONG = 256  # bytes: no host serves with less
 
 _told = logging.getLogger("huginn.embed")
 
@@ -74,15 +75,20 @@ class Fleet:
         return tuple(f"ollama {version}" for version in sorted(self._agreement.versions))
 
     def fitted(self, text: Clean, *, surely: bool = False) -> Clean:
-        """Cut by the model's context: at two bytes a token, or `surely` at one byte and to half of it at most."""
+        """Cut by the model's context: at two bytes a token, or `surely` at one byte, and then to half of it at most.
+
+        A host may serve with a smaller context than its model has; but a short text was refused for another reason.
+        """
         context = self._agreement.facts.context
-        sizes = [len(text.encode("utf-8", "replace")) // 2] if surely else []
-        if context is not None:
-            sizes.append(max(context - _SPARE_TOKENS, 1) * (1 if surely else _BYTES_A_TOKEN))
-        if not sizes or len(text) * 4 <= min(sizes):
+        beginning = text.encode("utf-8", "replace")
+        takes = None if context is None else max(context - _SPARE_TOKENS, 1) * (1 if surely else _BYTES_A_TOKEN)
+        if surely:
+            if len(beginning) <= min(takes or _NEVER_TOO_LONG, _NEVER_TOO_LONG):
+                return text
+            takes = min(takes or len(beginning), len(beginning) // 2)
+        if takes is None or len(beginning) <= takes:
             return text
-        beginning = text.encode("utf-8", "replace")[: min(sizes)].decode("utf-8", "ignore")
-        return text if len(beginning) >= len(text) else text.part(0, len(beginning))
+        return text.part(0, len(beginning[:takes].decode("utf-8", "ignore")))
 
     def embed(self, texts: Sequence[Clean]) -> Sequence[Vector]:
         """One vector for each text, from the next host that is free."""

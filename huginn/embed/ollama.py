@@ -9,8 +9,9 @@ only without secrets and without the texts that were sent.
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -36,6 +37,12 @@ _REASON_LENGTH = 160
 _QUOTED = 16  # so many characters in a row of a text that was sent are a quotation
 
 Result = TypeVar("Result")
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Made once: it reads all certificates of the system."""
+    return httpx.create_ssl_context()
 
 
 def full_name(model: str) -> str:
@@ -78,7 +85,7 @@ class OllamaHost:
 
     def version(self) -> str:
         """The version of the server, as it tells it; no reason to fail if it does not."""
-        with httpx.Client(timeout=self._look_timeout, follow_redirects=False) as client:
+        with httpx.Client(timeout=self._look_timeout, follow_redirects=False, verify=_tls()) as client:
             try:
                 answer = client.get(f"{self._url.rstrip('/')}/api/version").raise_for_status().json()
             except (httpx.HTTPError, OSError, ValueError):
@@ -107,7 +114,7 @@ class OllamaHost:
 
     @cached_property
     def _looking(self) -> ollama.Client:
-        return ollama.Client(self._url, timeout=self._look_timeout, follow_redirects=False)
+        return ollama.Client(self._url, timeout=self._look_timeout, follow_redirects=False, verify=_tls())
 
     @cached_property
     def _embedding(self) -> ollama.Client:
@@ -120,7 +127,7 @@ class OllamaHost:
     def _client(self, *, is_query: bool) -> ollama.Client:
         seconds = self._seconds[is_query]
         timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
-        return ollama.Client(self._url, timeout=timeout, follow_redirects=False)
+        return ollama.Client(self._url, timeout=timeout, follow_redirects=False, verify=_tls())
 
 
 def _asked(call: Callable[[], Result]) -> Result:

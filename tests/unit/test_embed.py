@@ -11,7 +11,7 @@ import pytest
 import wordllama
 
 from huginn.embed import BatchFailed, Culprit, Identity, Vector, check_answer, embed_all
-from huginn.embed.checked import batches, probe_text
+from huginn.embed.checked import probe_text
 from huginn.embed.wordllama import WordLlamaEmbedder
 from huginn.errors import Unavailable
 from huginn.scrub import Clean, scrub
