@@ -122,10 +122,10 @@ def hosts(settings: Settings) -> list[Finding]:
 
 
 def _host(settings: Settings, url: str) -> Finding:
-    from huginn.embed.host import HostAway
-    from huginn.embed.opening import hosts_of
-
     def look() -> tuple[Outcome, str]:
+        from huginn.embed.host import HostAway
+        from huginn.embed.opening import hosts_of
+
         [host] = hosts_of(settings.embedder, (url,))
         try:
             facts = host.look()

@@ -56,6 +56,9 @@ _ANOTHER = """\
 _END = """\
 [embedder]
 kind = "wordllama"                  # the model that comes with the installation; works offline
+# kind = "ollama"                   # or hosts that run Ollama: needs pip install 'huginn[ollama]'
+# model = "qwen3-embedding:0.6b"
+# urls = ["http://gpu-1:11434"]
 
 [index]
 # min_free_bytes = 268435456        # nothing is written when less than this is free on the disk

@@ -319,9 +319,12 @@ def test_a_refused_request_is_never_sent_again_unchanged_and_a_long_text_once_sh
 
 def test_a_short_text_that_is_refused_is_a_culprit_and_loses_no_half() -> None:
     host = FakeHost("a")
-    host.fails = lambda given: (
-        None if list(given) == [probe_text()] else fail_with(BatchFailed("no", is_rejected=True))([])
-    )
+
+    def refuse(given: Sequence[str]) -> None:
+        if list(given) != [probe_text()]:
+            raise BatchFailed("no", is_rejected=True)
+
+    host.fails = refuse
     [answer] = embed_all(fleet(host), texts(1))
     assert answer == Culprit("no")
 

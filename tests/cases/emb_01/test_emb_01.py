@@ -31,7 +31,7 @@ def server() -> Iterator[OllamaServer]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     repository = Repository(tmp_path / "remote.git")
-    repository.commit(FILES)
+    repository.commit({**FILES})
     return repository
 
 
