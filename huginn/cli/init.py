@@ -56,9 +56,7 @@ _ANOTHER = """\
 _END = """\
 [embedder]
 kind = "wordllama"                  # the model that comes with the installation; works offline
-# kind = "ollama"                   # or hosts that run Ollama: needs pip install 'huginn[ollama]'
-# model = "qwen3-embedding:0.6b"
-# urls = ["http://gpu-1:11434"]
+# Or hosts that run Ollama: kind "ollama", with a model and urls, see "Embed with an Ollama fleet" in docs/how-to.md.
 
 [index]
 # min_free_bytes = 268435456        # nothing is written when less than this is free on the disk

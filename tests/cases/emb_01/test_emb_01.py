@@ -19,7 +19,9 @@ from tests.support.ollama_server import MODEL, OllamaServer, vector_of
 from tests.support.workspace import Workspace, outcomes
 
 BIRDS = ("heron", "osprey", "walrus", "poisonword", "quince", "seal", "marmalade", "plover", "curlew", "dunlin")
-FILES = {f"file{number}.md": f"about the {bird} and its doings\n" for number, bird in enumerate(BIRDS, 1)}
+FILES: dict[str | bytes, bytes | str | None] = {
+    f"file{number}.md": f"about the {bird} and its doings\n" for number, bird in enumerate(BIRDS, 1)
+}
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def server() -> Iterator[OllamaServer]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     repository = Repository(tmp_path / "remote.git")
-    repository.commit({**FILES})
+    repository.commit(FILES)
     return repository
 
 
