@@ -7,6 +7,7 @@ text that is too long for the model is shortened for the model only, and that is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -54,19 +55,23 @@ def check_answer(vectors: Sequence[Vector], count: int, dimensions: int) -> None
 
 
 def batches(lengths: Sequence[int], most_texts: int, most_characters: int, width: int) -> Iterator[slice]:
-    """Cut texts of these lengths, in order, into batches of at most so many texts and characters (or a single text).
+    """Cut texts of these lengths, in order, into batches of at most so many texts and about so many characters.
 
-    Where several batches are worked on at the same time they are made smaller, so that all are busy to the end.
+    Where several batches are worked on at the same time, they are as many as all can do in whole rounds, of equal
+    size, so that all are busy to the end.
     """
-    if width > 1:
-        share = sum(lengths) // (width * _ROUNDS) + 1
-        most_characters = min(most_characters, max(share, _LEAST_CHARACTERS))
-    start, characters = 0, 0
+    total = sum(lengths)
+    size: float = most_characters
+    if width > 1 and total:
+        rounds = max(_ROUNDS, math.ceil(total / (width * most_characters)))
+        size = max(total / (rounds * width), min(_LEAST_CHARACTERS, most_characters))
+    start, done, end = 0, 0, size
     for number, length in enumerate(lengths):
-        if number > start and (number - start >= most_texts or characters + length > most_characters):
+        is_full = done + (length if width == 1 else length / 2) > end
+        if number > start and (number - start >= most_texts or is_full):
             yield slice(start, number)
-            start, characters = number, 0
-        characters += length
+            start, end = number, (done if width == 1 else max(end, done)) + size
+        done += length
     if start < len(lengths):
         yield slice(start, len(lengths))
 

@@ -384,3 +384,8 @@ def test_for_several_hosts_batches_are_small_enough_that_all_are_busy_to_the_end
     cuts = list(batches([500] * 256, 64, 16_000, 4))
     assert len(cuts) >= 16
     assert {cut.stop - cut.start for cut in cuts[:-1]} == {16}
+
+
+def test_batches_after_a_very_long_text_are_of_the_usual_size_again() -> None:
+    cuts = list(batches([10] * 300 + [20_000] + [10] * 300, 64, 16_000, 4))
+    assert [cut.stop - cut.start for cut in cuts].count(1) <= 1
