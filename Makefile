@@ -6,7 +6,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 BIN := .venv/bin
 # Written when the installation is complete, so one that was cut off is made again.
 INSTALLED := .venv/.installed
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lock clean

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import time
 from types import FrameType
-from urllib.error import URLError
 
 import click
 
 from deployments.processes import Stopped, last_lines
+from deployments.server_api import NoAnswer
 from deployments.stack import CHECKOUT, LOGS, SETTINGS, Stack, local_stack, own_environment, step
 
 DEPLOYMENT = "forge-refresh"
@@ -48,8 +48,8 @@ def main() -> int:
             done = True
             if stack.processes and not once:
                 stay(stack)
-    except URLError as error:
-        return told(Stopped(f"the Prefect server gives no answer ({error.reason})", LOGS / "server.log"))
+    except NoAnswer as error:
+        return told(Stopped(str(error), LOGS / "server.log"))
     except Stopped as stopped:
         return told(stopped)
     except Leave as leave:

@@ -7,13 +7,17 @@ and takes its settings from the environment at that moment.
 from __future__ import annotations
 
 import json
-import urllib.error
+import time
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
 _FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+
+class NoAnswer(Exception):
+    """The server does not answer, or refuses what was asked."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Server:
     def start_run(self, flow: str, deployment: str) -> str:
         """Start a run of a deployment now; returns its id."""
         found = self._ask(f"/deployments/name/{flow}/{deployment}")
-        run = self._ask(f"/deployments/{found['id']}/create_flow_run", {"state": {"type": "SCHEDULED"}})
+        # Once: what was not answered may have been done.
+        run = self._ask(f"/deployments/{found['id']}/create_flow_run", {"state": {"type": "SCHEDULED"}}, tries=1)
         return str(run["id"])
 
     def run_state(self, run: str) -> RunState:
@@ -71,12 +76,23 @@ class Server:
 
     def _found(self, path: str) -> bool:
         try:
-            self._ask(path)
-        except (urllib.error.URLError, OSError):
+            self._ask_once(path)
+        except OSError:
             return False
         return True
 
-    def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+    def _ask(self, path: str, body: dict[str, Any] | None = None, *, tries: int = 4) -> Any:
+        """Ask, and ask again after a pause: a server that is busy may be slow, or break a connection."""
+        while True:
+            tries -= 1
+            try:
+                return self._ask_once(path, body)
+            except OSError as error:
+                if not tries:
+                    raise NoAnswer(f"the Prefect server gives no answer to {path} ({error})") from error
+                time.sleep(1)
+
+    def _ask_once(self, path: str, body: dict[str, Any] | None = None) -> Any:
         request = urllib.request.Request(
             self.api + path,
             data=None if body is None else json.dumps(body).encode(),

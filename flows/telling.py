@@ -34,10 +34,11 @@ def summary(report: RunReport) -> str:
     """The outcome in one line: how many sources, and what became of them."""
     if not report.sources:
         return "no sources"
+    rebuild = f"; {report.rebuild.told()}" if report.rebuild else ""
     outcomes = Counter(str(source.outcome) for source in report.sources)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
     sources = "1 source" if len(report.sources) == 1 else f"{len(report.sources)} sources"
-    return f"{sources}: {counts}{'; dry run, nothing was written' if report.dry_run else ''}"
+    return f"{sources}: {counts}{'; dry run, nothing was written' if report.dry_run else ''}{rebuild}"
 
 
 def final_state(report: RunReport) -> State[Any]:

@@ -83,12 +83,41 @@ class SourceReport(_Document):
         return self.outcome in (SourceOutcome.OK, SourceOutcome.UNCHANGED, SourceOutcome.FORGOTTEN)
 
 
+class Rebuild(_Document):
+    """An index that is built anew beside the old one: why, from how much, and how far it is.
+
+    `carried`: vectors of equal texts are taken over, because the model is the same. `waiting` are the sources of the
+    old index that are not yet in the new one; when there is none, the new one is put into use (`switched`). `counts`
+    has the number of points of each source, in the old index and in the new.
+    """
+
+    differences: list[str]
+    points: int
+    carried: bool
+    switched: bool = False
+    waiting: list[str] = Field(default_factory=list)
+    counts: dict[str, tuple[int, int]] = Field(default_factory=dict)
+
+    def told(self) -> str:
+        """How it stands, in a sentence for a person."""
+        if self.switched:
+            return "the index was built anew, and the new one is in use"
+        if self.waiting:
+            left = f"{len(self.waiting)} of {len(self.counts)} sources ({', '.join(self.waiting[:3])})"
+            return f"the new index is not complete: the old one goes on answering until it holds {left} too"
+        cost = "vectors of equal texts are carried over" if self.carried else "all texts are embedded anew"
+        why = "; ".join(self.differences)
+        return (
+            f"the index is built anew beside the old one, which goes on answering ({why}): {self.points} points, {cost}"
+        )
+
+
 class RunReport(_Document):
     """What a run did: one entry per source.
 
     `dry_run`: the counts are of what would be done; nothing was written. `unavailable`: the parts that were away
-    (`embedder`, `index`, `disk`, `checkpoints`), on which sources have failed. `notes`: what is
-    worth knowing, and no fault.
+    (`embedder`, `index`, `disk`, `checkpoints`), on which sources have failed. `rebuild`: an index is built anew.
+    `notes`: what is worth knowing, and no fault.
     """
 
     run: str
@@ -100,6 +129,7 @@ class RunReport(_Document):
     finished: datetime
     unavailable: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
+    rebuild: Rebuild | None = None
     sources: list[SourceReport] = Field(default_factory=list)
 
 

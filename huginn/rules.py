@@ -18,7 +18,7 @@ from huginn.settings import Settings
 
 
 def versions() -> dict[str, str]:
-    """Every rule with its version, and the libraries that shape points with theirs."""
+    """Every rule but the scrub's with its version, and the libraries that shape points with theirs."""
     return {
         "decoder": DECODER_VERSION,
         "skip": SKIP_VERSION,
@@ -26,11 +26,10 @@ def versions() -> dict[str, str]:
         "header": HEADER_VERSION,
         "payload": PAYLOAD_VERSION,
         "words": f"{WORDS_VERSION}/{metadata.version('qdrant-edge-py')}",
-        "scrub": scrub.fingerprint(),
         "unicode": unicodedata.unidata_version,
     }
 
 
 def current_label(settings: Settings, identity: Identity) -> Label:
     """The label that an index must have to be written to now."""
-    return make_label(settings.forge.name, identity, versions())
+    return make_label(settings.forge.name, identity, versions(), scrub.fingerprint())

@@ -17,16 +17,18 @@ from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
-from huginn.embed.probe import Witnessed, take_note_of_software
+from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
 from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.forge.folder import mirror_folder
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
-from huginn.forge.sync import Parts, refresh
-from huginn.index.opening import known_label, open_for_refresh
+from huginn.forge.parts import Parts
+from huginn.forge.sync import refresh
+from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.index.port import Place
 from huginn.lock import writer_lock
-from huginn.report import RunReport, SourceOutcome, SourceReport, now, run_outcome
+from huginn.rebuild import outlook, settle
+from huginn.report import Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label
 from huginn.settings import Settings
 
@@ -47,8 +49,14 @@ class Run:
     _asked: Sequence[str]
     _listed: dict[str, Source | RefusedSource]
     _parts: Parts
+    _opened: Opened
     notes: Sequence[str] = ()
     _unavailable: set[str] = field(default_factory=set)
+
+    @property
+    def rebuild(self) -> Rebuild | None:
+        """What this run builds anew beside the index in use, if it does."""
+        return outlook(self._opened)
 
     def refresh(self, name: str) -> SourceReport:
         """Refresh one source. What is wrong with it alone is in the report; `Unavailable` is raised: retrying may help.
@@ -85,6 +93,7 @@ class Run:
         if not self.dry_run:
             sources += [self._forget(name) for name in self._left()]
             self._sweep_mirrors()
+        rebuild = self.rebuild if self.dry_run else settle(self._opened, self._parts.checkpoints)
         report = RunReport(
             run=self.id,
             flow=self.flow,
@@ -94,6 +103,7 @@ class Run:
             finished=now(),
             unavailable=sorted(self._unavailable),
             notes=list(self.notes),
+            rebuild=rebuild,
             sources=sources,
         )
         if not self.dry_run:
@@ -105,22 +115,28 @@ class Run:
         if not self._listed:
             return []
         known = self._parts.points.keys() | self._parts.ledger.cursors.keys()
+        for other in self._parts.others():
+            known |= other.sources("forge").keys()
         return sorted(known - self._listed.keys())
 
     def _forget(self, name: str) -> SourceReport:
-        index, checkpoints = self._parts.index, self._parts.checkpoints
-        before = checkpoints.begin(index.id, "forge", name).position
-        ids = [point.id for point in index.stored(Place(corpus="forge", sources=[name]), ["source"])]
-        writer = index.writer("forge", name)
-        writer.remove(ids)
-        checkpoints.forget(writer.acknowledge())
+        checkpoints = self._parts.checkpoints
+        before = self._parts.ledger.cursor(name).position
+        removed = []
+        for index in (self._parts.index, *self._parts.others()):
+            checkpoints.begin(index.id, "forge", name)
+            ids = [point.id for point in index.stored(Place(corpus="forge", sources=[name]), ["source"])]
+            writer = index.writer("forge", name)
+            writer.remove(ids)
+            checkpoints.forget(writer.acknowledge())
+            removed.append(len(ids))
         return SourceReport(
             source=name,
             corpus="forge",
             outcome=SourceOutcome.FORGOTTEN,
             reason="no longer in the settings",
             cursor={"before": before},
-            removed=len(ids),
+            removed=removed[0],
         )
 
     def _sweep_mirrors(self) -> None:
@@ -137,9 +153,17 @@ class Run:
 
 @contextmanager
 def open_run(
-    settings: Settings, *, flow: str = FLOW, only: Sequence[str] = (), dry_run: bool = False, wait: float = 0.0
+    settings: Settings,
+    *,
+    flow: str = FLOW,
+    only: Sequence[str] = (),
+    dry_run: bool = False,
+    wait: float = 0.0,
+    rebuild: bool = False,
 ) -> Iterator[Run]:
     """Open a run over all sources of the forge corpus, or those named in `only`.
+
+    `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first.
 
     Raises `Busy` when another writer does not end within `wait` seconds, `Refused` for a name in `only` that the
     settings do not know, `Unavailable` when the index, the checkpoint store or the disk cannot be used.
@@ -149,16 +173,28 @@ def open_run(
     started = now()
     with writer_lock(settings.state, flow, wait=wait):
         scrub.prepare(settings.state / "cache")
-        embedder = reachable(open_embedder(settings.embedder), known_label(settings))
+        embedder = reachable(open_embedder(settings.embedder), labels(settings))
         checkpoints = Checkpoints(settings.state)
-        index = open_for_refresh(settings, current_label(settings, embedder.identity), wait=_INDEX_WAIT_SECONDS)
-        try:
+        label = current_label(settings, embedder.identity)
+        with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=rebuild) as opened:
+            index = opened.target
             ledger = checkpoints.ledger(index.id, "forge")
+            carry = opened.with_vectors_of(label.identity)
+            if not dry_run:
+                carry_witness(carry, index)
             notes = take_note_of_software(embedder, index, is_kept=not dry_run)
-            parts = Parts(index, Witnessed(embedder, index), checkpoints, ledger, index.sources("forge"))
-            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts, notes)
-        finally:
-            index.close()
+            parts = Parts(
+                index,
+                Witnessed(embedder, index),
+                checkpoints,
+                ledger,
+                index.sources("forge"),
+                carry=carry,
+                others=opened.all_others,
+            )
+            yield Run(
+                uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts, opened, notes
+            )
 
 
 def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str] = ()) -> str | None:

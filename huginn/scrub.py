@@ -25,6 +25,7 @@ from pydantic_core import core_schema
 from huginn.scrubbing import library
 from huginn.scrubbing.documents import find_in_documents
 from huginn.scrubbing.named import find_named
+from huginn.scrubbing.shapes import is_known_form, looks_random
 from huginn.scrubbing.tokens import Span, find_tokens
 
 VERSION = "1"
@@ -35,6 +36,10 @@ _MASK = re.compile(r"\[secret: [a-z0-9][a-z0-9 ]{0,60}\]")
 # A mask that was cut in two is still no secret; what a cut leaves stands at the edge of a text.
 _CUT_MASK_BEFORE = re.compile(r"[a-z0-9: ]{0,70}\]")
 _CUT_MASK_BEHIND = re.compile(r"\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
+
+
+_LONG_WORD = re.compile(r"[^\s\"'`<>(){},;]{12,}")
+_ID_FORM = re.compile(r"[$!#@].*|(?:0x|sha\d+[:-])?[0-9a-fA-F]+|[\w-]+(?:\.[\w-]+)+(?:[/:][\w./:-]*)?|.*\[secret: .*")
 
 
 class Clean(str):
@@ -93,6 +98,25 @@ def scrub(text: str) -> Scrubbed:
         text = _masked(text, spans)
         masked.update(kind for _, _, kind in spans)
     return Scrubbed(Clean(text, _MAKER), MappingProxyType(dict(sorted(masked.items()))))
+
+
+def scrub_question(text: str) -> Scrubbed:
+    """Mask the secrets in what somebody searches for.
+
+    A question has no name beside a value, so that here a word that looks drawn by lot is masked by its shape alone.
+    Nobody searches for one, save for ids: hashes and commits, UUIDs, events and rooms, versions and addresses.
+    """
+    scrubbed = scrub(text)
+    words = [match for match in _LONG_WORD.finditer(scrubbed.clean) if _is_drawn_by_lot(match[0])]
+    if not words:
+        return scrubbed
+    spans = [(match.start(), match.end(), "random word") for match in words]
+    masked = Counter(scrubbed.masked) + Counter({"random word": len(words)})
+    return Scrubbed(Clean(_masked(scrubbed.clean, spans), _MAKER), MappingProxyType(dict(sorted(masked.items()))))
+
+
+def _is_drawn_by_lot(word: str) -> bool:
+    return looks_random(word) and not is_known_form(word) and not _ID_FORM.fullmatch(word)
 
 
 def join(*lines: Clean) -> Clean:

@@ -16,7 +16,7 @@ import string
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -110,6 +110,8 @@ class IndexSettings(_Section):
     """Where the points are kept."""
 
     min_free_bytes: int = Field(256 << 20, ge=0)
+    rebuild: Literal["auto", "ask"] = "auto"
+    keep_hours: float = Field(24, ge=0)
 
 
 class Settings(_Section):

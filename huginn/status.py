@@ -11,8 +11,8 @@ from huginn.checkpoints import Checkpoints, ItemKind, Ledger, SourceState
 from huginn.embed import open_embedder
 from huginn.errors import Refused, Unavailable
 from huginn.forge.listing import RefusedSource, list_sources
-from huginn.index import folder
 from huginn.index.label import Label
+from huginn.index.opening import open_shelf
 from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport, now
 from huginn.settings import Settings
 
@@ -24,7 +24,7 @@ def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusRep
 
     Raises `Refused` or `Unavailable` when the checkpoint store cannot be read.
     """
-    collection = folder.current(settings.state)
+    collection = open_shelf(settings).current()
     checkpoints = Checkpoints(settings.state)
     ledger, states, items = Ledger({}), dict[str, SourceState](), dict[ItemKind, dict[str, list[ItemStatus]]]()
     if checkpoints.store.exists():

@@ -143,19 +143,27 @@ def _host(settings: Settings, url: str) -> Finding:
 def index(settings: Settings) -> Finding:
     """Whether there is an index, whether it fits the model and the rules, and whether it opens."""
     from huginn.embed import open_embedder
-    from huginn.index import folder
-    from huginn.index.opening import open_for_search
+    from huginn.index.opening import open_for_search, open_shelf
     from huginn.index.port import Place
     from huginn.rules import current_label
 
     def look() -> tuple[Outcome, str]:
-        if folder.current(settings.state) is None:
+        collection = open_shelf(settings).current()
+        if collection is None:
             return "note", "there is none yet; 'huginn refresh' makes it"
         label = current_label(settings, open_embedder(settings.embedder).identity)
-        with closing(open_for_search(settings, label, wait=0.0)) as opened:
-            return "well", f"{counted(opened.count(Place()), 'point')}, made by this model and these rules"
+        differences = collection.label.differences(label)
+        with closing(open_for_search(settings, wait=0.0)) as opened:
+            points = counted(opened.count(Place()), "point")
+        if not differences:
+            return "well", f"{points}, made by this model and these rules"
+        what = "huginn rebuild --all" if settings.index.rebuild == "ask" else "huginn refresh"
+        return (
+            "note",
+            f"{points}, made otherwise ({'; '.join(differences)}); '{what}' builds it anew beside the old one",
+        )
 
-    return finding("index", str(folder.root(settings.state)), look)
+    return finding("index", str(settings.state / "index"), look)
 
 
 def checkpoints(settings: Settings) -> Finding:

@@ -17,6 +17,7 @@ from huginn.cli.doctor import doctor
 from huginn.cli.exits import ExitCode, manual
 from huginn.cli.init import init
 from huginn.cli.options import config_option
+from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
 from huginn.cli.search import search, sources
 from huginn.cli.status import status
@@ -48,7 +49,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, search, sources, status):
+for command in (init, doctor, refresh, rebuild, search, sources, status):
     program.add_command(command)
 
 

@@ -58,9 +58,16 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
       huginn refresh --dry-run
       huginn refresh --json | jq '.sources[] | select(.outcome == "failed")'
     """
+    return run_and_tell(only, dry_run=dry_run, as_json=as_json, corpus=corpus)
+
+
+def run_and_tell(
+    only: Sequence[str], *, dry_run: bool, as_json: bool, corpus: str = "forge", rebuild: bool = False
+) -> ExitCode:
+    """Run over the sources and print the report; a run that cannot begin is a report too where a document is wanted."""
     try:
         require_corpus(corpus)
-        report = _run(only, dry_run=dry_run, quiet=as_json)
+        report = _run(only, dry_run=dry_run, quiet=as_json, rebuild=rebuild)
     except (HuginnError, OSError) as raised:
         if not as_json:
             raise
@@ -74,11 +81,16 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
     return _exit_code(report)
 
 
-def _run(only: Sequence[str], *, dry_run: bool, quiet: bool) -> RunReport:
+def _run(only: Sequence[str], *, dry_run: bool, quiet: bool, rebuild: bool) -> RunReport:
     settings = load_settings()
     from huginn.run import open_run
 
-    with open_run(settings, only=only, dry_run=dry_run) as run, _progress(len(run.sources), quiet=quiet) as done:
+    with (
+        open_run(settings, only=only, dry_run=dry_run, rebuild=rebuild) as run,
+        _progress(len(run.sources), quiet=quiet) as done,
+    ):
+        if run.rebuild is not None and not quiet:
+            terminal.write(terminal.harmless_line(run.rebuild.told()) + "\n", sys.stderr)
         reports = side_by_side(lambda source: _refresh_one(run, source), run.sources, done)
         return run.finish(reports)
 
@@ -150,6 +162,8 @@ def _remarks(report: RunReport) -> Iterator[str]:
             remarks.append(f"masked secrets: {kinds}")
         for remark in remarks:
             yield terminal.harmless_line(f"{source.source}: {remark}")
+    if report.rebuild:
+        yield terminal.harmless_line(report.rebuild.told())
     for note in report.notes:
         yield terminal.harmless_line(note)
     if report.reason:

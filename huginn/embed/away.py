@@ -1,8 +1,8 @@
 """A run whose embedder is away from the beginning: what needs no embedding is done all the same.
 
-In: an embedder, and the label of the index that is there. Out: the embedder, or a stand-in for it that has the identity
-which the index was made with, and raises the same `Unavailable` for every text. Without an index, or with one of
-another model, there is nothing to be done.
+In: an embedder, and the labels of the indexes that there are. Out: the embedder, or a stand-in for it that has the
+identity which the index was made with, and raises the same `Unavailable` for every text. Without an index of that
+model there is nothing to be done.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ class _Labelled(Protocol):
     def identity(self) -> Identity: ...
 
 
-def reachable(embedder: Embedder, label: _Labelled | None) -> Embedder:
+def reachable(embedder: Embedder, labels: Sequence[_Labelled]) -> Embedder:
     """The embedder if it tells who it is. Raises `Refused`; `Unavailable` only if there is nothing to be done."""
     try:
         _ = embedder.identity
     except Unavailable as error:
-        if label is None or label.identity.model != embedder.model:
+        known = [label.identity for label in labels if label.identity.model == embedder.model]
+        if not known:
             raise
-        return Away(label.identity, error)
+        return Away(known[0], error)
     return embedder
 
 

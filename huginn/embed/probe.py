@@ -52,6 +52,12 @@ def are_same(one: Vector, other: Vector) -> bool:
     return float(one @ other) >= _LEAST_COSINE * float(np.linalg.norm(one)) * float(np.linalg.norm(other))
 
 
+def carry_witness(old: Keeper | None, new: Keeper) -> None:
+    """An index that takes over vectors of another takes over its witness: both must be of the same model."""
+    if old is not None and new.witness.probe is None and old.witness.probe is not None:
+        new.keep_witness(old.witness)
+
+
 def take_note_of_software(embedder: Embedder, keeper: Keeper, *, is_kept: bool) -> list[str]:
     """A word about software that was not there in the runs before; it is written down, so that it is told once."""
     software, kept = tuple(embedder.software), keeper.witness

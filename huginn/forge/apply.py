@@ -8,8 +8,8 @@ stays, and the error is raised at the end: the cursor stays open, so that the ne
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 
 from huginn.checkpoints import Item
 from huginn.embed import Culprit, Embedder, Shortened, Vector, embed_all
@@ -17,6 +17,7 @@ from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.forge.gather import Look
 from huginn.forge.listing import Source
 from huginn.forge.mirror import Mirror
+from huginn.forge.parts import Parts
 from huginn.forge.plan import Plan, WantedPoint, plan
 from huginn.forge.points import FilePoints, points_of
 from huginn.forge.skip import SkipReason
@@ -33,9 +34,13 @@ ReadBlob = Callable[[str], bytes]
 
 @dataclass
 class Tally:
-    """What was done, in numbers; `looked_at` and `items` by the path as it may be shown."""
+    """What was done, in numbers; `looked_at` and `items` by the path as it may be shown.
+
+    `wanted_paths` are those of the touched paths from which points are wanted.
+    """
 
     looked_at: list[str] = field(default_factory=list)
+    wanted_paths: set[str] = field(default_factory=set)
     items: dict[str, Item] = field(default_factory=dict)
     masked: Counter[str] = field(default_factory=Counter)
     chunks: int = 0
@@ -46,34 +51,36 @@ class Tally:
     removed: int = 0
 
 
-def apply(source: Source, mirror: Mirror, look: Look, index: Index, embedder: Embedder) -> tuple[Tally, Receipt]:
+def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[Tally, Receipt]:
     """Write what the look asks for; returns when the store has acknowledged all of it."""
     tally = Tally()
-    writer = index.writer("forge", source.name)
+    writer = parts.index.writer("forge", source.name)
     away: HuginnError | None = None
-    for wanted, difference in _plans(source, mirror, look, index, tally):
+    for wanted, difference in _plans(source, mirror, look, parts.index, tally):
         if away is None:
             try:
-                points = _new_points(difference, index, embedder, tally)
-                _tell_shortened(wanted, embedder, tally)
+                points = _new_points(difference, parts, tally)
+                _tell_shortened(wanted, parts.embedder, tally)
             except (Unavailable, Refused) as error:  # refused: the model behind the name is another one now
                 away = error
             else:
                 _write(writer, points, difference, tally)
                 continue
         _remove_vanished(writer, wanted, difference, tally)
+    for other in parts.others():
+        _remove_elsewhere(other, source.name, look, tally)
     receipt = writer.acknowledge()
     if away is not None:
         raise away
     return tally, receipt
 
 
-def rehearse(source: Source, mirror: Mirror, look: Look, index: Index) -> Tally:
+def rehearse(source: Source, mirror: Mirror, look: Look, parts: Parts) -> Tally:
     """What `apply` would do, in numbers: nothing is embedded and nothing written."""
     tally = Tally()
-    for _, difference in _plans(source, mirror, look, index, tally):
+    for _, difference in _plans(source, mirror, look, parts.index, tally):
         missing = {point.payload.embedded_sha256 for point in difference.write}
-        known = index.vectors(sorted(missing))
+        known = _known_vectors(missing, parts)
         tally.embedded += len(missing - known.keys())
         tally.reused += sum(point.payload.embedded_sha256 in known for point in difference.write)
         tally.written += len(difference.write)
@@ -110,6 +117,8 @@ def _batches(source: Source, look: Look, read: ReadBlob, tally: Tally) -> Iterat
             if found.skip:
                 tally.items[shown] = Item("skipped", found.skip.value)
             tally.masked += found.masked
+            if found.points:
+                tally.wanted_paths.add(path)
             wanted.extend(found.points)
         if len(wanted) >= _BATCH_POINTS or len(paths) >= _BATCH_FILES:
             tally.chunks += len(wanted)
@@ -136,12 +145,12 @@ def _shown(path: str) -> tuple[str, bool]:
     return path, False
 
 
-def _new_points(difference: Plan, index: Index, embedder: Embedder, tally: Tally) -> list[NewPoint]:
+def _new_points(difference: Plan, parts: Parts, tally: Tally) -> list[NewPoint]:
     """The points to write whole, with the vectors that the index holds already or the embedder makes now."""
     texts = {point.payload.embedded_sha256: point.embedded for point in difference.write}
-    known = index.vectors(sorted(texts)) if texts else {}
+    known = _known_vectors(texts.keys(), parts)
     missing: dict[str, Clean] = {sha: text for sha, text in texts.items() if sha not in known}
-    answers = dict(zip(missing, embed_all(embedder, list(missing.values())), strict=True))
+    answers = dict(zip(missing, embed_all(parts.embedder, list(missing.values())), strict=True))
     tally.embedded += len(answers)
     points = []
     for point in difference.write:
@@ -165,6 +174,13 @@ def _tell_shortened(wanted: list[WantedPoint], embedder: Embedder, tally: Tally)
             tally.items.setdefault(point.payload.path, _SHORTENED)
 
 
+def _known_vectors(embedded_sha256: Collection[str], parts: Parts) -> dict[str, Vector]:
+    """Vectors of the same embedded texts under the same model: here, or in the index that this one replaces."""
+    known = parts.index.vectors(sorted(embedded_sha256)) if embedded_sha256 else {}
+    left = sorted(set(embedded_sha256) - known.keys())
+    return {**known, **parts.carry.vectors(left)} if parts.carry and left else known
+
+
 def _write(writer: Writer, points: list[NewPoint], difference: Plan, tally: Tally) -> None:
     writer.upsert(points)
     writer.update(difference.update)
@@ -180,3 +196,17 @@ def _remove_vanished(writer: Writer, wanted: list[WantedPoint], difference: Plan
     vanished = [point_id for point_id, path in difference.remove.items() if path not in kept]
     writer.remove(vanished)
     tally.removed += len(vanished)
+
+
+def _remove_elsewhere(other: Index, source: str, look: Look, tally: Tally) -> None:
+    """In an index that is not written to, what is gone from the repository goes all the same."""
+    place = Place(corpus="forge", sources=[source])
+    if look.whole:
+        ids = [point.id for point in other.stored(place, ["path"]) if point.payload["path"] not in tally.wanted_paths]
+    else:
+        gone = sorted(set(look.touched) - tally.wanted_paths)
+        ids = [point.id for point in other.stored(replace(place, paths=gone), ["path"])] if gone else []
+    if ids:
+        writer = other.writer("forge", source)
+        writer.remove(ids)
+        writer.acknowledge()

@@ -8,35 +8,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from huginn.checkpoints import Advance, Checkpoints, Cursor, Ledger
-from huginn.embed.port import Embedder
+from huginn.checkpoints import Advance, Cursor, Ledger
 from huginn.errors import HuginnError
 from huginn.forge.apply import Tally, apply, rehearse
 from huginn.forge.gather import Look, gather
 from huginn.forge.listing import Source
 from huginn.forge.mirror import Mirror
-from huginn.index.port import Index
+from huginn.forge.parts import Parts
 from huginn.report import CursorMove, SourceOutcome, SourceReport
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a refresh works with.
-
-    `ledger` and `points` (how many points the index holds of each source) are as the run found them; `opened` are the
-    sources that this run has begun to write since: a second try must not trust what was found before the first.
-    """
-
-    index: Index
-    embedder: Embedder
-    checkpoints: Checkpoints
-    ledger: Ledger
-    points: Mapping[str, int]
-    opened: set[str] = field(default_factory=set)
 
 
 class SourceGone(HuginnError):
@@ -56,11 +37,11 @@ def refresh(source: Source, mirror: Mirror, parts: Parts, *, dry_run: bool = Fal
     compare_all = not _is_trusted(source, mirror, cursor, parts)
     look = gather(mirror, source.name, parts.index, commit, cursor.position, compare_all=compare_all)
     if dry_run:
-        tally = rehearse(source, mirror, look, parts.index)
+        tally = rehearse(source, mirror, look, parts)
         return _report(source, cursor, look, tally, _expected(source, look, tally, parts.ledger), began)
     parts.opened.add(source.name)
     intent = parts.checkpoints.begin(parts.index.id, "forge", source.name)
-    tally, receipt = apply(source, mirror, look, parts.index, parts.embedder)
+    tally, receipt = apply(source, mirror, look, parts)
     advance = Advance(
         position=commit,
         fingerprint=_fingerprint(source, mirror),

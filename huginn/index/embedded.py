@@ -8,7 +8,8 @@ their text where they could repeat a payload.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,11 @@ from qdrant_edge import (
 from huginn.embed.port import Vector
 from huginn.embed.probe import Witness
 from huginn.errors import Unavailable
-from huginn.index import folder
+from huginn.index import shelf
+from huginn.index.answering import Answering
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
+from huginn.index.described import describe
+from huginn.index.disk import require_space
 from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
 from huginn.report import Corpus
 
@@ -41,13 +45,14 @@ _TIES = 50  # fetched beyond a list's end, to sort equal scores by id
 class EmbeddedIndex:
     """See `huginn.index.port.Index`."""
 
-    def __init__(self, state: Path, collection: folder.Collection, shard: EdgeShard, min_free_bytes: int) -> None:
+    def __init__(self, folder: Path, collection: shelf.Collection, shard: EdgeShard, min_free_bytes: int) -> None:
         self.id = collection.id
         self.label = collection.label
-        self._state = state
+        self._folder = folder
         self._collection = collection
         self._shard = shard
         self._min_free_bytes = min_free_bytes
+        self._answering: Answering | None = None
 
     def count(self, place: Place) -> int:
         """How many points are in `place`."""
@@ -59,9 +64,13 @@ class EmbeddedIndex:
         request = FacetRequest("source", limit=everything, exact=True, filter=to_filter(Place(corpus=corpus)))
         return {str(hit.value): hit.count for hit in self._shard.facet(request).hits}
 
-    def stored(self, place: Place, fields: Sequence[str] | None = None) -> Iterator[StoredPoint]:
-        """Every point of `place`, in order of id."""
-        for record in self._scroll(place, fields, with_vector=fields is None):
+    def stored(
+        self, place: Place, fields: Sequence[str] | None = None, *, after: str | None = None
+    ) -> Iterator[StoredPoint]:
+        """Every point of `place`, in order of id; only those behind `after`."""
+        for record in self._scroll(place, fields, with_vector=fields is None, start=after):
+            if str(record.id) == after:
+                continue  # the engine's offset is the first point of a page
             has_vector = isinstance(record.vector, dict) and MEANING in record.vector
             yield StoredPoint(str(record.id), record.payload or {}, has_vector)
 
@@ -105,14 +114,24 @@ class EmbeddedIndex:
 
     def keep_witness(self, witness: Witness) -> None:
         """Keep another one; it is on disk when this returns."""
-        self._collection = folder.keep_witness(self._collection, witness)
+        self._collection = replace(self._collection, witness=witness)
+        describe(self._folder.parent, self._collection)
+
+    def answer_at(self, path: Path, *, is_writing: bool, hand_over: Callable[[], None] | None = None) -> None:
+        """Answer the searches of other processes at this socket, until the index is closed."""
+        self._answering = Answering(self, path, is_writing=is_writing, hand_over=hand_over)
 
     def close(self) -> None:
         """Let go of the shard."""
+        if self._answering is not None:
+            self._answering.close()
         self._shard.close()
 
-    def _scroll(self, place: Place, fields: Sequence[str] | None, *, with_vector: bool) -> Iterator[Record]:
-        offset, where = None, to_filter(place)
+    def _scroll(
+        self, place: Place, fields: Sequence[str] | None, *, with_vector: bool, start: str | None = None
+    ) -> Iterator[Record]:
+        offset: PointId | None = uuid.UUID(start) if start else None
+        where = to_filter(place)
         while True:
             records, offset = self._shard.scroll(
                 ScrollRequest(
@@ -134,7 +153,7 @@ class EmbeddedIndex:
 
     def write(self, operation: UpdateOperation) -> None:
         """Apply one operation; it is in the write-ahead log when this returns."""
-        folder.require_space(self._state, self._min_free_bytes)
+        require_space(self._folder, self._min_free_bytes)
         try:
             self._shard.update(operation)
         except Exception:  # the engine has no class of its own; its text could repeat a payload

@@ -1,125 +1,145 @@
-"""The folders of the embedded index: which one is in use, and what it is.
+"""The shelf of the embedded index: a folder for each collection, and a pointer to the one in use.
 
-`index/current.json` names the folder in use and is replaced atomically; beside each shard stands `label.json` with the
-collection's random id, its label and its witness (`huginn.embed.probe`), written last, so that a folder without it is
-half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps absolute paths.
+`index/current.json` names the folder in use and since when others are retired; it is replaced atomically. Beside each
+shard stands `label.json` with the collection's random id, its label and its witness, written last, so that a folder
+without it is half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps
+absolute paths.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
+import time
 import uuid
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field
 
-from huginn.embed.probe import Witness
-from huginn.errors import Refused, Unavailable
+from huginn.errors import Busy
+from huginn.index.described import Described, describe, read, write
+from huginn.index.disk import require_space
+from huginn.index.embedded import EmbeddedIndex
 from huginn.index.label import Label
+from huginn.index.port import Reader
+from huginn.index.remote import ask_to_hand_over, connect
+from huginn.index.shard import make_shard, open_shard
+from huginn.index.shelf import Collection
+from huginn.report import now
+
+_POLL_SECONDS = 0.05
 
 
-@dataclass(frozen=True)
-class Collection:
-    """A collection on disk: its random id, its label, the folder of its shard, and what it keeps of its model."""
-
-    id: str
-    label: Label
-    shard: Path
-    witness: Witness = field(default_factory=Witness)
+class _Pointer(BaseModel):
+    folder: str
+    retired: dict[str, datetime] = Field(default_factory=dict)
 
 
-def root(state: Path) -> Path:
-    """The folder of all collections of a state folder."""
-    return state / "index"
+class Folders:
+    """See `huginn.index.shelf.Shelf`."""
 
+    def __init__(self, state: Path, min_free_bytes: int) -> None:
+        self.root = state / "index"
+        self._min_free_bytes = min_free_bytes
 
-def current(state: Path) -> Collection | None:
-    """The collection in use; None if there is none, or if its folder is gone."""
-    pointer = _read(root(state) / "current.json")
-    if pointer is None:
-        return None
-    folder = root(state) / str(pointer.get("folder"))
-    described = _read(folder / "label.json")
-    shard = folder / "shard"
-    if described is None or not shard.is_dir() or not any(shard.iterdir()):
-        return None
-    try:
-        label, witness = Label.model_validate(described["label"]), Witness.model_validate(described.get("witness", {}))
-        return Collection(str(described["id"]), label, shard, witness)
-    except (KeyError, ValidationError):
-        raise _broken(folder / "label.json") from None
+    def current(self) -> Collection | None:
+        """The collection in use; None if there is none, or if its folder is gone."""
+        pointer = self._pointer()
+        return self._collection(pointer.folder) if pointer else None
 
+    def others(self) -> list[Collection]:
+        """Building and retired ones, by name."""
+        pointer = self._pointer()
+        names = sorted(folder.name for folder in self.root.glob("*/"))
+        found = [self._collection(name) for name in names if pointer is None or name != pointer.folder]
+        return [collection for collection in found if collection is not None]
 
-def begin(state: Path) -> Path:
-    """A new, empty folder for a shard; half-made ones from before are swept away."""
-    for folder in root(state).glob("*/"):
-        if not (folder / "label.json").exists():
-            shutil.rmtree(folder)
-    shard = root(state) / uuid.uuid4().hex / "shard"
-    shard.mkdir(parents=True)
-    return shard
+    def create(self, label: Label) -> Collection:
+        """Make a new shard, and describe it when it is complete; half-made ones from before are swept away."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        require_space(self.root, self._min_free_bytes)
+        for folder in self.root.glob("*/"):
+            if not (folder / "label.json").exists():
+                shutil.rmtree(folder)
+        name = uuid.uuid4().hex
+        make_shard(self.shard(name), label.dimensions)
+        collection = Collection(name, uuid.uuid4().hex, label)
+        describe(self.root / name, collection)
+        return collection
 
+    def open(self, collection: Collection, *, wait: float) -> EmbeddedIndex:
+        """Open a shard; one process at a time can. It answers the searches of others while it is open."""
+        require_space(self.root, self._min_free_bytes)
+        is_asked = False
+        for _ in _tries(wait):
+            index = self._try_open(collection)
+            if index is not None:
+                index.answer_at(self.socket(collection.name), is_writing=True)
+                return index
+            is_asked = is_asked or ask_to_hand_over(self.socket(collection.name), timeout=1.0)
+        raise _held()
 
-def finish(state: Path, shard: Path, label: Label) -> Collection:
-    """Describe a shard that has been made, and put it into use."""
-    collection = Collection(uuid.uuid4().hex, label, shard)
-    folder = shard.parent
-    _describe(collection)
-    _write(root(state) / "current.json", {"folder": folder.name})
-    return collection
+    def read(self, collection: Collection, *, wait: float) -> Reader:
+        """Read through the process that holds the shard, or open the shard if nobody does."""
+        require_space(self.root, self._min_free_bytes)
+        for _ in _tries(wait):
+            reader = connect(self.socket(collection.name), timeout=max(wait, 1.0)) or self._try_open(collection)
+            if reader is not None:
+                return reader
+        raise _held()
 
-
-def keep_witness(collection: Collection, witness: Witness) -> Collection:
-    """Keep another witness beside the label."""
-    collection = replace(collection, witness=witness)
-    _describe(collection)
-    return collection
-
-
-def require_space(state: Path, min_free_bytes: int) -> None:
-    """Raise `Unavailable` if the disk is nearly full: the engine would be killed by the kernel, not fail."""
-    free = shutil.disk_usage(state if state.exists() else state.parent).free
-    if free < min_free_bytes:
-        raise Unavailable(
-            "disk",
-            f"{free >> 20} MiB are free where the index is kept, and {min_free_bytes >> 20} MiB are asked for",
-            next_step="make room, or lower index.min_free_bytes",
+    def switch(self, collection: Collection) -> None:
+        """Point to another folder, in one step."""
+        pointer = self._pointer()
+        retired = (
+            {name: since for name, since in pointer.retired.items() if self.shard(name).is_dir()} if pointer else {}
         )
+        if pointer and pointer.folder != collection.name:
+            retired[pointer.folder] = now()
+        retired.pop(collection.name, None)
+        write(self.root / "current.json", _Pointer(folder=collection.name, retired=retired))
+
+    def drop(self, collection: Collection) -> None:
+        """Delete a folder; its description goes first, so that what a kill leaves is swept away."""
+        pointer = self._pointer()
+        if pointer is not None and pointer.folder == collection.name:
+            raise ValueError(f"{collection.name} is in use")
+        (self.root / collection.name / "label.json").unlink(missing_ok=True)
+        shutil.rmtree(self.root / collection.name, ignore_errors=True)
+
+    def shard(self, name: str) -> Path:
+        """The folder of a collection's shard."""
+        return self.root / name / "shard"
+
+    def socket(self, name: str) -> Path:
+        """Where the holder of a collection answers."""
+        return self.root.parent / "sockets" / name[:16]
+
+    def _try_open(self, collection: Collection) -> EmbeddedIndex | None:
+        return open_shard(self.shard(collection.name), collection, self._min_free_bytes)
+
+    def _pointer(self) -> _Pointer | None:
+        return read(self.root / "current.json", _Pointer)
+
+    def _collection(self, name: str) -> Collection | None:
+        described = read(self.root / name / "label.json", Described)
+        shard = self.shard(name)
+        if described is None or not shard.is_dir() or not any(shard.iterdir()):
+            return None
+        pointer = self._pointer()
+        retired = pointer.retired.get(name) if pointer else None
+        return Collection(name, described.id, described.label, retired, described.witness)
 
 
-def _describe(collection: Collection) -> None:
-    described: dict[str, object] = {"id": collection.id, "label": collection.label.model_dump()}
-    described["witness"] = collection.witness.model_dump(mode="json")
-    _write(collection.shard.parent / "label.json", described)
+def _tries(seconds: float) -> Iterator[None]:
+    """One try at once, and further ones until the time is over."""
+    deadline = time.monotonic() + seconds
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        yield
 
 
-def _read(path: Path) -> dict[str, object] | None:
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        raise _broken(path) from None
-    if not isinstance(content, dict):
-        raise _broken(path)
-    return content
-
-
-def _write(path: Path, content: dict[str, object]) -> None:
-    draft = path.with_suffix(".draft")
-    with draft.open("w") as file:
-        json.dump(content, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-
-
-def _broken(path: Path) -> Refused:
-    return Refused(
-        "index",
-        f"{path} is damaged",
-        next_step=f"delete the folder {path.parent} and run 'huginn refresh': the index is built anew",
-    )
+def _held() -> Busy:
+    return Busy("another process holds the embedded index", next_step="wait until it has ended, then try again")

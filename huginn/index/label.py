@@ -16,7 +16,10 @@ from huginn.embed.port import Identity
 
 
 class Label(BaseModel):
-    """The label of a collection; equal labels mean that points can be mixed."""
+    """The label of a collection; equal labels mean that points can be mixed.
+
+    `scrub` stands apart from the other `rules`: what was stored under another one may hold what is masked now.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,6 +28,7 @@ class Label(BaseModel):
     digest: str
     dimensions: int
     rules: str
+    scrub: str
 
     @property
     def identity(self) -> Identity:
@@ -37,7 +41,7 @@ class Label(BaseModel):
         return [f"{name} is {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
 
 
-def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str]) -> Label:
+def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str], scrub: str) -> Label:
     """The label for the corpus set of this forge (chat is always part of it), a model, and the rules' versions."""
     fingerprint = hashlib.sha256(json.dumps(dict(rules), sort_keys=True).encode()).hexdigest()[:16]
     return Label(
@@ -46,4 +50,5 @@ def make_label(forge_name: str, identity: Identity, rules: Mapping[str, str]) ->
         digest=identity.digest,
         dimensions=identity.dimensions,
         rules=fingerprint,
+        scrub=scrub,
     )

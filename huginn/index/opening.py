@@ -1,110 +1,131 @@
-"""Opening the embedded index: for a refresh (made if there is none) and for a search.
-
-An index whose label differs from what the code and the settings say now is refused, with what to do.
-"""
+"""Opening the index: for a refresh (made if there is none, or anew beside the old one) and for a search."""
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
 
-from qdrant_edge import (
-    Distance,
-    EdgeConfig,
-    EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
-    KeywordIndexParams,
-    Modifier,
-    PayloadSchemaType,
-    UpdateOperation,
-)
-
-from huginn.errors import Busy, Refused, Unavailable
-from huginn.index import folder
-from huginn.index.convert import MEANING, WORDS
-from huginn.index.embedded import EmbeddedIndex, first_line
+from huginn.embed.port import Identity
+from huginn.errors import Refused, Unavailable
+from huginn.index.folder import Folders
 from huginn.index.label import Label
+from huginn.index.port import Index, Reader
+from huginn.index.shelf import Collection, Shelf, choose, outlived
+from huginn.report import now
 from huginn.settings import Settings
 
-_POLL_SECONDS = 0.05
-_FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
-    "corpus": PayloadSchemaType.Keyword,
-    "source": PayloadSchemaType.Keyword,
-    "path": KeywordIndexParams(prefix=True),
-    "text_sha256": PayloadSchemaType.Keyword,
-    "embedded_sha256": PayloadSchemaType.Keyword,
-    "time": PayloadSchemaType.Datetime,
-}
+
+def open_shelf(settings: Settings) -> Shelf:
+    """Where the collections of these settings are."""
+    return Folders(settings.state, settings.index.min_free_bytes)
 
 
-def open_for_refresh(settings: Settings, label: Label, *, wait: float) -> EmbeddedIndex:
-    """The index, made if there is none. Only under the writer's lock."""
-    collection = folder.current(settings.state)
-    if collection is None:
-        return _create(settings.state, label, settings.index.min_free_bytes)
-    _require_label(collection, label)
-    return _open(settings.state, collection, settings.index.min_free_bytes, wait)
+@dataclass
+class Opened:
+    """What a refresh works on: the collection it writes, and the others, from which text must go as well.
+
+    `replaces`: the current collection, if `target` is building beside it. Others are opened when they are first needed.
+    """
+
+    shelf: Shelf
+    collection: Collection
+    target: Index
+    replaces: Collection | None
+    others: list[Collection]
+    _stack: ExitStack
+    _wait: float
+    _open: dict[str, Index] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def other(self, collection: Collection) -> Index:
+        """One of the others, opened and kept open until the end."""
+        with self._lock:
+            if collection.name not in self._open:
+                self._open[collection.name] = _closing(self._stack, self.shelf.open(collection, wait=self._wait))
+            return self._open[collection.name]
+
+    def all_others(self) -> list[Index]:
+        """All of the others."""
+        return [self.other(collection) for collection in self.others]
+
+    def with_vectors_of(self, identity: Identity) -> Index | None:
+        """The index that is replaced, if its vectors are of this model: they can be carried over."""
+        if self.replaces is None or self.replaces.label.identity != identity:
+            return None
+        return self.other(self.replaces)
+
+    def switch(self) -> None:
+        """Put the target into use. What was current is retired, or goes at once if it holds what is masked now."""
+        self.shelf.switch(self.collection)
+        replaced = self.replaces
+        self.replaces = None
+        if replaced is not None and replaced.label.scrub != self.collection.label.scrub:
+            if replaced.name in self._open:
+                self._open.pop(replaced.name).close()
+            self.shelf.drop(replaced)
+            self.others.remove(replaced)
 
 
-def open_for_search(settings: Settings, label: Label | None, *, wait: float) -> EmbeddedIndex:
-    """The index, for reading. `label` None: whatever it is (for status). Raises `Unavailable` when there is none."""
-    collection = folder.current(settings.state)
-    if collection is None:
-        raise Unavailable("index", "there is none yet", next_step="run 'huginn refresh'")
-    if label is not None:
-        _require_label(collection, label)
-    return _open(settings.state, collection, settings.index.min_free_bytes, wait)
+@contextmanager
+def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: bool = False) -> Iterator[Opened]:
+    """Open what a refresh has to write to. Only under the writer's lock.
 
-
-def known_label(settings: Settings) -> Label | None:
-    """The label of the index in use; None if there is none."""
-    collection = folder.current(settings.state)
-    return collection.label if collection else None
-
-
-def _require_label(collection: folder.Collection, label: Label) -> None:
-    differences = collection.label.differences(label)
-    if differences:
+    A current collection with another label goes on answering, and a new one is built beside it; unless the settings say
+    `rebuild = "ask"` and nobody has asked: then `Refused`.
+    """
+    shelf = open_shelf(settings)
+    current = shelf.current()
+    for unneeded in outlived(current, shelf.others(), now() - timedelta(hours=settings.index.keep_hours)):
+        shelf.drop(unneeded)
+    choice = choose(current, shelf.others(), label)
+    if choice.is_building and settings.index.rebuild == "ask" and not rebuild:
+        assert current is not None
         raise Refused(
             "index",
-            f"it was made by other rules or another model: {'; '.join(differences)}",
-            next_step=f"delete the folder {collection.shard.parent} and run 'huginn refresh': the index is built anew",
+            f"it was made by other rules or another model: {'; '.join(current.label.differences(label))}",
+            next_step="'huginn rebuild --all' builds it anew beside the old one, which goes on answering",
         )
+    for unwanted in choice.drop:
+        shelf.drop(unwanted)
+    target = choice.target or shelf.create(label)
+    if not choice.is_building and target != current:
+        shelf.switch(target)
+    with ExitStack() as stack:
+        index = _closing(stack, shelf.open(target, wait=wait))
+        others = [other for other in (current, *shelf.others()) if other and other.name != target.name]
+        others = list({other.name: other for other in others}.values())
+        replaces = current if choice.is_building else None
+        yield Opened(shelf, target, index, replaces, others, stack, wait)
 
 
-def _create(state: Path, label: Label, min_free_bytes: int) -> EmbeddedIndex:
-    """Make a new, empty collection and put it into use. Only under the writer's lock."""
-    folder.root(state).mkdir(parents=True, exist_ok=True)
-    folder.require_space(state, min_free_bytes)
-    path = folder.begin(state)
-    config = EdgeConfig(
-        vectors={MEANING: EdgeVectorParams(size=label.dimensions, distance=Distance.Cosine)},
-        sparse_vectors={WORDS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
-    )
-    shard = EdgeShard.create(str(path), config)
-    for name, schema in _FIELDS.items():
-        shard.update(UpdateOperation.create_field_index(name, schema))
-    shard.flush()
-    return EmbeddedIndex(state, folder.finish(state, path, label), shard, min_free_bytes)
+def open_for_search(settings: Settings, *, wait: float) -> Reader:
+    """The index in use, for reading, whatever its label. Raises `Unavailable` when there is none."""
+    shelf = open_shelf(settings)
+    return shelf.read(_in_use(shelf), wait=wait)
 
 
-def _open(state: Path, collection: folder.Collection, min_free_bytes: int, wait: float) -> EmbeddedIndex:
-    """Open a collection; raises `Busy` when another process holds it longer than `wait` seconds."""
-    folder.require_space(state, min_free_bytes)
-    deadline = time.monotonic() + wait
-    while True:
-        try:
-            return EmbeddedIndex(state, collection, EdgeShard.load(str(collection.shard)), min_free_bytes)
-        except Exception as error:  # the engine has no class of its own
-            if "WouldBlock" not in str(error):
-                raise Unavailable(
-                    "index",
-                    f"{collection.shard} cannot be opened ({first_line(error)})",
-                    next_step=f"delete the folder {collection.shard.parent} and run 'huginn refresh'",
-                ) from None
-            if time.monotonic() >= deadline:
-                raise Busy(
-                    "another process holds the embedded index", next_step="wait until it has ended, then try again"
-                ) from None
-        time.sleep(_POLL_SECONDS)
+def label_in_use(settings: Settings) -> Label:
+    """The label of the index in use, without opening it. Raises `Unavailable` when there is none."""
+    return _in_use(open_shelf(settings)).label
+
+
+def labels(settings: Settings) -> list[Label]:
+    """The labels of all collections that there are, the one in use first; nothing is opened."""
+    shelf = open_shelf(settings)
+    current = shelf.current()
+    return [collection.label for collection in (current, *shelf.others()) if collection]
+
+
+def _in_use(shelf: Shelf) -> Collection:
+    collection = shelf.current()
+    if collection is None:
+        raise Unavailable("index", "there is none yet", next_step="run 'huginn refresh'")
+    return collection
+
+
+def _closing(stack: ExitStack, index: Index) -> Index:
+    stack.callback(index.close)
+    return index

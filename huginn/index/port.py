@@ -135,6 +135,16 @@ class Reader(Protocol):
         ...
 
 
+class PagedReader(Reader, Protocol):
+    """A reader whose listing can go on after a point."""
+
+    def stored(
+        self, place: Place, fields: Sequence[str] | None = None, *, after: str | None = None
+    ) -> Iterator[StoredPoint]:
+        """Every point of `place` behind `after`, in order of id."""
+        ...
+
+
 class Writer(Protocol):
     """Writes the points of one source. Every call returns after the store has acknowledged it, or raises."""
 

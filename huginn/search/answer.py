@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from huginn import scrub
-from huginn.embed import Culprit, Embedder, Shortened, embed_queries, open_embedder
+from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_of
 from huginn.errors import Refused, Unavailable
-from huginn.index.opening import open_for_search
+from huginn.index.opening import label_in_use, open_for_search
 from huginn.index.port import Payload, Place, Reader
 from huginn.report import Corpus
-from huginn.rules import current_label
 from huginn.search.fuse import DEPTH, Candidate, Fused, fuse
 from huginn.search.lists import Asked, ranked_lists
 from huginn.search.query import Citation, Hit, Mode, Query, Rank, SearchResult
@@ -32,22 +31,28 @@ _CITED = ["source", "commit", "time", "path", "start_line", "end_line", "text_sh
 def search(settings: Settings, query: Query) -> SearchResult:
     """Ask the index of `settings`.
 
-    Raises `Refused` (the query, or an index of other rules), `Unavailable` (embedder, index, disk, or the time limit of
+    An index of other rules or another model answers by its own model until the new one is in its place.
+
+    Raises `Refused` (the query, or a model that is gone), `Unavailable` (embedder, index, disk, or the time limit of
     10 s) and `Busy` (another process holds the embedded index for more than 5 s).
     """
     began = time.monotonic()
     scrub.prepare(settings.state / "cache")
-    texts = {number: scrub.scrub(text).clean for number, text in query.asked().items()}
-    embedder = None if query.mode is Mode.WORDS else open_embedder(settings.embedder, for_search=True)
-    label = current_label(settings, embedder.identity) if embedder else None
-    asked = _embedded(list(texts.values()), embedder)
-    index = open_for_search(settings, label, wait=INDEX_WAIT_SECONDS)
+    texts = {number: scrub.scrub_question(text).clean for number, text in query.asked().items()}
+    asked, identity = _embedded(settings, list(texts.values()), query.mode)
+    index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
+        if identity is not None and identity != index.label.identity:
+            raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
         _require_known(settings, index, query)
         hits = _hits(settings, index, query, list(texts), asked, deadline=began + LIMIT_SECONDS)
+        if index.label.scrub != scrub.fingerprint():
+            hits = [hit.model_copy(update={"text": str(scrub.scrub(hit.text).clean)}) for hit in hits]
     finally:
         index.close()
-    shown = query.model_copy(update={"texts": tuple(str(scrub.scrub(text.strip()).clean) for text in query.texts)})
+    shown = query.model_copy(
+        update={"texts": tuple(str(scrub.scrub_question(text.strip()).clean) for text in query.texts)}
+    )
     return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
 
 
@@ -60,9 +65,18 @@ def _require_known(settings: Settings, index: Reader, query: Query) -> None:
         raise Refused("repos", f"there is no repository {unknown[0]!r}", next_step=f"there are: {names}")
 
 
-def _embedded(texts: Sequence[scrub.Clean], embedder: Embedder | None) -> list[Asked]:
+def _embedded(settings: Settings, texts: Sequence[scrub.Clean], mode: Mode) -> tuple[list[Asked], Identity | None]:
+    """The texts with their vectors, made by the model that the index in use was made with."""
+    if mode is Mode.WORDS:
+        return [Asked(text, None) for text in texts], None
+    label = label_in_use(settings)
+    embedder = embedder_of(settings.embedder, label.identity)
     if embedder is None:
-        return [Asked(text, None) for text in texts]
+        raise Refused(
+            "mode",
+            f"the index was made with {label.model} ({label.digest[:19]}), which is not to be had any more",
+            next_step="ask with --mode words, or wait until 'huginn refresh' has built the index anew",
+        )
     asked = []
     for text, vector in zip(texts, embed_queries(embedder, texts), strict=True):
         if isinstance(vector, Culprit):
@@ -70,7 +84,7 @@ def _embedded(texts: Sequence[scrub.Clean], embedder: Embedder | None) -> list[A
         if isinstance(vector, Shortened):
             raise Refused("texts", "one of them is too long for the embedder", next_step="ask in fewer words")
         asked.append(Asked(text, vector))
-    return asked
+    return asked, embedder.identity
 
 
 def _hits(

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from huginn.embed.wordllama import WordLlamaEmbedder
-from huginn.scrub import scrub
+from huginn.scrub import scrub_question
 from tests.cases.txt_01.make import make as make_texts
 from tests.support.git import Repository
 from tests.support.workspace import Workspace
@@ -111,9 +111,12 @@ def _questions(folder: Path, secrets: list[str]) -> list[str]:
     """Each secret as somebody would paste it: bare where its shape alone tells it, else with the line it stands in."""
     lines = [line for path in folder.rglob("*") if path.is_file() for line in path.read_text().split("\n")]
     questions = []
+    bare = 0
     for secret in secrets:
+        bare += bool(scrub_question(secret).masked)
         around = next((line for line in lines if secret in line and len(line) < 900), secret)
-        questions.append(secret if scrub(secret).masked else around)
+        questions.append(secret if scrub_question(secret).masked else around)
+    assert bare > 0.85 * len(secrets)
     return questions
 
 

@@ -13,15 +13,15 @@ import pytest
 from huginn.embed.port import Identity
 from huginn.errors import Busy, Refused, Unavailable
 from huginn.ids import digest
-from huginn.index import folder
 from huginn.index.embedded import EmbeddedIndex
+from huginn.index.folder import Folders
 from huginn.index.label import Label, make_label
-from huginn.index.opening import open_for_refresh, open_for_search
+from huginn.index.opening import open_for_search, open_shelf
 from huginn.index.port import Ask, Index, NewPoint, Place, Receipt
 from huginn.scrub import scrub
 from huginn.settings import Settings
 
-LABEL = make_label("Test", Identity("test-model", "sha256:0", 4), {"chunker": "1"})
+LABEL = make_label("Test", Identity("test-model", "sha256:0", 4), {"chunker": "1"}, "scrub-1")
 
 
 def settings_in(tmp_path: Path, min_free_bytes: int = 0) -> Settings:
@@ -33,9 +33,17 @@ def settings(tmp_path: Path) -> Settings:
     return settings_in(tmp_path)
 
 
+def make_index(settings: Settings) -> Index:
+    """A new index, in use."""
+    shelf = open_shelf(settings)
+    collection = shelf.create(LABEL)
+    shelf.switch(collection)
+    return shelf.open(collection, wait=0)
+
+
 @pytest.fixture(params=["embedded"])
 def index(settings: Settings) -> Iterator[Index]:
-    opened = open_for_refresh(settings, LABEL, wait=0)
+    opened = make_index(settings)
     yield opened
     opened.close()
 
@@ -185,32 +193,26 @@ def test_a_receipt_cannot_be_made_by_others() -> None:
 
 
 def test_what_was_acknowledged_is_there_after_opening_again(settings: Settings) -> None:
-    first = open_for_refresh(settings, LABEL, wait=0)
+    first = make_index(settings)
     write(first, point(1))
     first.close()
-    again = open_for_refresh(settings, LABEL, wait=0)
+    again = open_for_search(settings, wait=0)
     assert (again.id, again.label, again.count(Place())) == (first.id, LABEL, 1)
     again.close()
 
 
-def test_another_label_is_refused_with_what_to_do(settings: Settings) -> None:
-    open_for_refresh(settings, LABEL, wait=0).close()
-    other = LABEL.model_copy(update={"digest": "sha256:1"})
-    for opening in (open_for_refresh, open_for_search):
-        with pytest.raises(Refused, match=r"digest is sha256:0, not sha256:1; delete the folder"):
-            opening(settings, other, wait=0)
-    open_for_search(settings, None, wait=0).close()
-
-
 def test_a_search_without_an_index_says_what_to_run(settings: Settings) -> None:
     with pytest.raises(Unavailable, match="huginn refresh"):
-        open_for_search(settings, LABEL, wait=0)
+        open_for_search(settings, wait=0)
 
 
-def test_a_second_holder_is_told_to_wait(settings: Settings) -> None:
-    held = open_for_refresh(settings, LABEL, wait=0)
+def test_a_second_writer_is_told_to_wait(settings: Settings) -> None:
+    held = make_index(settings)
+    shelf = open_shelf(settings)
+    current = shelf.current()
+    assert current is not None
     with pytest.raises(Busy):
-        open_for_search(settings, LABEL, wait=0.2)
+        shelf.open(current, wait=0.2)
     held.close()
 
 
@@ -218,48 +220,72 @@ def test_a_full_disk_is_told_before_the_engine_is_opened(tmp_path: Path) -> None
     full = settings_in(tmp_path, min_free_bytes=1 << 62)
     (tmp_path / "state").mkdir()
     with pytest.raises(Unavailable, match="disk"):
-        open_for_refresh(full, LABEL, wait=0)
-    assert folder.current(full.state) is None
+        make_index(full)
+    assert open_shelf(full).current() is None
 
 
 def test_a_full_disk_is_told_before_each_batch(tmp_path: Path) -> None:
-    opened = open_for_refresh(settings_in(tmp_path), LABEL, wait=0)
+    opened = make_index(settings_in(tmp_path))
+    assert isinstance(opened, EmbeddedIndex)
     opened._min_free_bytes = 1 << 62
     with pytest.raises(Unavailable, match="disk"):
         write(opened, point(1))
     opened.close()
 
 
-def test_a_lost_or_half_made_index_is_made_anew_with_another_id(settings: Settings) -> None:
-    first: EmbeddedIndex = open_for_refresh(settings, LABEL, wait=0)
-    first.close()
-    collection = folder.current(settings.state)
+def test_half_made_collections_are_swept_away_and_a_lost_one_is_none(settings: Settings) -> None:
+    make_index(settings).close()
+    shelf = Folders(settings.state, 0)
+    collection = shelf.current()
     assert collection is not None
-    for path in sorted(collection.shard.rglob("*"), reverse=True):
+    for path in sorted(shelf.shard(collection.name).rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
-    half = folder.root(settings.state) / "half" / "shard"
+    half = shelf.root / "half" / "shard"
     half.mkdir(parents=True)
-    second = open_for_refresh(settings, LABEL, wait=0)
-    assert second.id != first.id
+    assert shelf.current() is None
+    assert shelf.others() == []
+    second = shelf.create(LABEL)
+    assert second.id != collection.id
     assert not half.exists()
-    second.close()
+
+
+def test_the_switch_retires_what_was_in_use_and_back_again(settings: Settings) -> None:
+    shelf = open_shelf(settings)
+    first, second = shelf.create(LABEL), shelf.create(LABEL)
+    shelf.switch(first)
+    assert shelf.others() == [second]
+    shelf.switch(second)
+    assert shelf.current() == second
+    (retired,) = shelf.others()
+    assert retired.name == first.name
+    assert retired.retired is not None
+    shelf.switch(retired)
+    current = shelf.current()
+    assert current is not None
+    assert (current.name, current.retired) == (first.name, None)
+    with pytest.raises(ValueError, match="in use"):
+        shelf.drop(first)
+    shelf.drop(second)
+    assert shelf.others() == []
 
 
 def test_a_damaged_label_is_refused_with_what_to_do(settings: Settings) -> None:
-    open_for_refresh(settings, LABEL, wait=0).close()
-    collection = folder.current(settings.state)
+    make_index(settings).close()
+    shelf = Folders(settings.state, 0)
+    collection = shelf.current()
     assert collection is not None
-    (collection.shard.parent / "label.json").write_text("{")
+    (shelf.root / collection.name / "label.json").write_text("{")
     with pytest.raises(Refused, match="delete the folder"):
-        open_for_refresh(settings, LABEL, wait=0)
+        open_for_search(settings, wait=0)
 
 
-def test_labels_of_other_rules_models_or_forges_differ() -> None:
+def test_labels_of_other_rules_models_scrubs_or_forges_differ() -> None:
     identity = LABEL.identity
-    assert make_label("Test", identity, {"chunker": "1"}) == LABEL
+    assert make_label("Test", identity, {"chunker": "1"}, "scrub-1") == LABEL
     others: list[Label] = [
-        make_label("Other", identity, {"chunker": "1"}),
-        make_label("Test", identity, {"chunker": "2"}),
-        make_label("Test", Identity("test-model", "sha256:0", 8), {"chunker": "1"}),
+        make_label("Other", identity, {"chunker": "1"}, "scrub-1"),
+        make_label("Test", identity, {"chunker": "2"}, "scrub-1"),
+        make_label("Test", identity, {"chunker": "1"}, "scrub-2"),
+        make_label("Test", Identity("test-model", "sha256:0", 8), {"chunker": "1"}, "scrub-1"),
     ]
     assert all(LABEL.differences(other) for other in others)

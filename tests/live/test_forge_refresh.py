@@ -38,7 +38,7 @@ def write_settings(host: Host, repositories: dict[str, str]) -> None:
 def ask(host: Host, path: str, body: dict[str, Any] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(host.server.api + path, data, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+import huginn.rules
 from tests.support.faults import Fuse, Killed, fused
 from tests.support.git import LINK, Repository
 from tests.support.workspace import Workspace
 
+RULES = huginn.rules.versions()
 PATHS = st.sampled_from(["a.md", "b.py", "src/c.py", "src/lib/d.txt", "odd \u00e9 name.md", "yarn.lock"])
 WORDS = st.sampled_from(["heron", "walrus", "osprey", "quince", "kettle", "ladder"])
 LINES = st.lists(WORDS, min_size=0, max_size=6)
@@ -40,6 +45,7 @@ class ForgeMachine(RuleBasedStateMachine):
         self.repository.commit({"a.md": "the first heron\n", "src/c.py": text_of(["quince"], 30)})
         self.commits = [self.repository.head]
         self.workspace = Workspace(self.root, {"repo": self.repository.path})
+        self.release = "now"
 
     def teardown(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -96,16 +102,28 @@ class ForgeMachine(RuleBasedStateMachine):
     def lose_mirror(self) -> None:
         self.workspace.lose_mirrors()
 
-    @rule(length=st.integers(0, 24))
+    @rule(version=st.sampled_from(["now", "next"]))
+    def change_rules(self, version: str) -> None:
+        """Another release of the code: the index is built anew beside, or the building is given up again."""
+        self.release = version
+
+    @rule(length=st.integers(0, 40))
     def refresh_and_be_killed(self, length: int) -> None:
-        with fused(Fuse(length)):
-            try:
-                self.workspace.refresh()
-            except Killed:
-                return
+        with self._release(), fused(Fuse(length)), suppress(Killed):
+            self.workspace.refresh()
 
     @rule()
     def refresh(self) -> None:
+        with self._release():
+            self._refresh()
+
+    @contextmanager
+    def _release(self) -> Iterator[None]:
+        versions = {**RULES, "release": self.release}
+        with patch.object(huginn.rules, "versions", lambda: versions):
+            yield
+
+    def _refresh(self) -> None:
         report = self.workspace.refresh_one()
         assert report.outcome in ("ok", "unchanged"), report.reason
         assert report.seen == report.stored + sum(report.skipped.values()) + report.failed

@@ -7,16 +7,17 @@ A `Fuse` burns down by one before and after each effect, and raises `Killed` whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import huginn.index.opening
 import huginn.run
 
 EFFECTS = {
     "begin", "advance", "forget", "record", "fetch",  # checkpoints and mirror
     "upsert", "update", "remove", "acknowledge",  # the index's writer
-    "embed", "probe", "keep_witness",
+    "embed", "probe", "keep_witness", "create", "switch", "drop",
 }  # fmt: skip
 
 
@@ -45,8 +46,8 @@ class Fused:
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._part, name)
-        if name == "writer":
-            return lambda *arguments: Fused(attribute(*arguments), self._fuse)
+        if name in ("writer", "open"):
+            return lambda *arguments, **named: Fused(attribute(*arguments, **named), self._fuse)
         if name not in EFFECTS:
             return attribute
 
@@ -66,6 +67,10 @@ def fused(fuse: Fuse) -> Iterator[Fuse]:
     def around(make: Any) -> Any:
         return lambda *arguments, **named: Fused(make(*arguments, **named), fuse)
 
-    parts = ("open_for_refresh", "Checkpoints", "Mirror", "open_embedder")
-    with patch.multiple(huginn.run, **{name: around(getattr(huginn.run, name)) for name in parts}):
+    parts = ("Checkpoints", "Mirror", "open_embedder", "open_shelf")
+    homes = {"open_shelf": huginn.index.opening}
+    with ExitStack() as stack:
+        for name in parts:
+            home = homes.get(name, huginn.run)
+            stack.enter_context(patch.object(home, name, around(getattr(home, name))))
         yield fuse

@@ -35,6 +35,7 @@ class State:
     digest: str = "sha256:aaa"
     version: str = "0.0.1"
     salt: str = ""
+    also: str = ""  # a second model, which gives the same vectors
     tells_dimensions: bool = True
     seconds_per_token: float = 0.0
     calls: int = 0
@@ -117,8 +118,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"version": state.version})
         elif self.path == "/api/tags":
             name = f"{MODEL}:latest"
-            there = {"name": name, "model": name, "digest": state.digest, "size": 1}
-            self._answer(200, {"models": [] if state.mode == "missing" else [there]})
+            names = [] if state.mode == "missing" else [name, state.also] if state.also else [name]
+            there = [{"name": name, "model": name, "digest": state.digest, "size": 1} for name in names]
+            self._answer(200, {"models": there})
         else:
             self._answer(404, {"error": "unknown path"})
 

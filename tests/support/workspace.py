@@ -27,6 +27,7 @@ class Workspace:
     repos: Mapping[str, Path | str]
     branch: str | None = None
     exclude: tuple[str, ...] = ()
+    index_settings: Mapping[str, Any] = field(default_factory=dict)
     embedder: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -38,14 +39,14 @@ class Workspace:
                 "state": self.root / "state",
                 "forge": forge,
                 "embedder": dict(self.embedder),
-                "index": {"min_free_bytes": 0},
+                "index": {"min_free_bytes": 0, **self.index_settings},
             },
             context={"folder": self.root},
         )
 
-    def refresh(self, *only: str, dry_run: bool = False) -> RunReport:
+    def refresh(self, *only: str, dry_run: bool = False, rebuild: bool = False) -> RunReport:
         """Refresh one source after the other, as a driver does."""
-        with open_run(self.settings, only=only, dry_run=dry_run) as run:
+        with open_run(self.settings, only=only, dry_run=dry_run, rebuild=rebuild) as run:
             return run.finish([self._one(run, name) for name in run.sources])
 
     def refresh_one(self, *, dry_run: bool = False) -> SourceReport:
@@ -63,7 +64,7 @@ class Workspace:
     @contextmanager
     def index(self) -> Any:
         """The index, for reading."""
-        index = open_for_search(self.settings, None, wait=5)
+        index = open_for_search(self.settings, wait=5)
         try:
             yield index
         finally:
@@ -109,7 +110,7 @@ class Workspace:
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
-        return Workspace(root, self.repos, self.branch, self.exclude, self.embedder)
+        return Workspace(root, self.repos, self.branch, self.exclude, self.index_settings, self.embedder)
 
 
 def outcomes(report: RunReport) -> Sequence[tuple[str, str]]:

@@ -110,19 +110,26 @@ def test_a_disk_that_is_nearly_full_is_a_part_that_is_away(birds: CommandLine, m
     assert outcomes(ended.document, "disk") == ["away"]
 
 
-def test_an_index_of_another_model_is_refused_with_what_to_do(birds: CommandLine) -> None:
+def test_an_index_of_other_rules_is_built_anew_beside_or_refused_with_what_to_do(
+    birds: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     birds("refresh")
     [path] = (birds.folder / ".huginn" / "index").glob("*/label.json")
     described = json.loads(path.read_text())
-    described["label"]["model"] = "another"
+    described["label"]["rules"] = "of-another-release"
     path.write_text(json.dumps(described))
-    for arguments in (("refresh",), ("search", "herons")):
-        ended = birds(*arguments)
-        assert ended.code == ExitCode.REFUSED
-        assert f"next: delete the folder {path.parent}" in ended.err
-    ended = birds("doctor")
-    assert ended.code == ExitCode.SOME_FAILED
-    assert f"next: delete the folder {path.parent}" in ended.out
+    monkeypatch.setenv("HUGINN_INDEX_REBUILD", "ask")
+    ended = birds("refresh")
+    assert ended.code == ExitCode.REFUSED
+    assert "next: 'huginn rebuild --all' builds it anew beside the old one" in ended.err
+    assert birds("search", "herons").code == ExitCode.WELL
+    assert "'huginn rebuild --all' builds it anew" in birds("doctor").out
+    assert birds("rebuild").code == ExitCode.REFUSED
+    ended = birds("rebuild", "--all")
+    assert ended.code == ExitCode.WELL
+    assert "vectors of equal texts are carried over" in ended.err
+    assert "the index was built anew, and the new one is in use" in ended.out
+    assert "made by this model and these rules" in birds("doctor").out
 
 
 def test_a_broken_checkpoint_store_is_refused_with_what_to_do(birds: CommandLine) -> None:

@@ -186,6 +186,7 @@ from contextlib import contextmanager
 import huginn.run
 from huginn.cli import main
 class Run:
+    rebuild = None
     sources = ["a", "b", "c", "d", "e", "f"]
     def refresh(self, source):
         print("at work", flush=True)

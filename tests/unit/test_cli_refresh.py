@@ -12,7 +12,7 @@ import pytest
 
 from huginn.cli.exits import ExitCode
 from huginn.errors import Busy, HuginnError, Refused, Unavailable
-from huginn.report import RunReport, SourceOutcome, SourceReport, now, run_outcome
+from huginn.report import Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from tests.support.command_line import CommandLine
 
 
@@ -29,6 +29,7 @@ class FakeRun:
     asked: dict[str, Any] = field(default_factory=dict)
     finished_with: list[str] = field(default_factory=list)
     away: set[str] = field(default_factory=set)
+    rebuild: Rebuild | None = None
 
     @property
     def sources(self) -> Sequence[str]:
@@ -92,7 +93,7 @@ def test_a_dry_run_says_that_nothing_was_written(huginn: CommandLine, run: FakeR
     run.prepared = {"heron": source("heron", "ok", written=7)}
     ended = huginn("refresh", "forge", "--dry-run", "--only", "heron", "--only", "wren")
     assert ended.code == ExitCode.WELL
-    assert run.asked == {"only": ("heron", "wren"), "dry_run": True}
+    assert run.asked == {"only": ("heron", "wren"), "dry_run": True, "rebuild": False}
     assert ended.out.splitlines()[-1] == "dry run: 1 source: 1 ok; 7 chunks to write, 0 to remove"
 
 

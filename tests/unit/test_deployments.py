@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 import yaml
 
 from deployments import stack
-from deployments.server_api import Server
+from deployments.server_api import NoAnswer, Server
 from huginn import settings
 
 ROOT = Path(__file__).parents[2]
@@ -84,8 +85,13 @@ def test_another_port_is_taken_when_the_usual_one_is_in_use() -> None:
         assert stack.free_port(preferred=port) != port
 
 
-def test_a_server_that_is_away_is_not_up() -> None:
-    assert not Server("http://127.0.0.1:9").is_up()
+def test_a_server_that_is_away_is_not_up_and_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    server = Server("http://127.0.0.1:9")
+
+    assert not server.is_up()
+    with pytest.raises(NoAnswer, match="/flow_runs/r"):
+        server.run_state("r")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")

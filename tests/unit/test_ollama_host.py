@@ -201,7 +201,7 @@ def test_without_the_extra_the_error_says_what_to_install(huginn: CommandLine, m
     for module in [name for name in sys.modules if name.startswith(("huginn.embed.opening", "huginn.embed.ollama"))]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "ollama", None)
-    ended = huginn("search", "heron")
+    ended = huginn("refresh")
     assert (ended.code, "pip install 'huginn[ollama]'" in ended.err) == (2, True)
     assert huginn("doctor").code == 1
     assert huginn("status").code == 0

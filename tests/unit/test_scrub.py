@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from huginn import scrub as module
-from huginn.scrub import Clean, fingerprint, holds_secret, prepare, scrub
+from huginn.scrub import Clean, fingerprint, holds_secret, prepare, scrub, scrub_question
 from huginn.scrubbing.library import _Compiled
 
 LETTERS = string.ascii_letters + string.digits
@@ -102,7 +102,7 @@ class TestClean:
         assert type(payload.model_dump()["text"]) in (str, Clean)
         assert Payload.model_json_schema()["properties"]["text"]["type"] == "string"
         with pytest.raises(ValidationError):
-            Payload(text="some text")  # type: ignore[arg-type]
+            Payload(text="some text")
 
 
 class TestMasks:
@@ -258,3 +258,29 @@ class TestFingerprint:
         before = fingerprint()
         monkeypatch.setattr("importlib.metadata.version", lambda name: "another")
         assert fingerprint() != before
+
+
+@pytest.mark.parametrize("word", ["kD8f2Lq9Zx7Tw3Rb5Nv1", "aB3+dE5/fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5cD7eF9"])
+def test_a_question_loses_words_that_look_drawn_by_lot(word: str) -> None:
+    assert word not in scrub_question(f"who used {word} here").clean
+    assert word not in scrub_question(word).clean
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "4d243a4b2dae9f3e1c0b9a8d7e6f5a4b3c2d1e0f",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+        "$143273582443PhrSnKDHfgsYw7Tn:example.org",
+        "$Kh3xQ9vT2mWc8LpZ5rBn7dYfG1sJ4aEuR6oI0tXqMlk",
+        "!xK9vQ2mTb8WcLpZ5:example.org",
+        "k8s.gcr.io/pause:3.2 x86_64-unknown-linux-gnu",
+        "test_the_wheel_installs_and_finds_what_it_took_in",
+        "AbstractSingletonProxyFactoryBean getElementsByTagNameNS",
+        "Donaudampfschifffahrtsgesellschaftskapitän",
+        "where is CVE-2024-32004 handled",
+    ],
+)
+def test_a_question_keeps_names_and_ids(question: str) -> None:
+    assert scrub_question(question).clean == question

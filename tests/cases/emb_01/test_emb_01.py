@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import huginn.rules
 from huginn.checkpoints import Checkpoints
 from huginn.cli import main
 from huginn.errors import Refused, Unavailable
+from huginn.index.opening import open_shelf
 from huginn.index.port import Place
 from huginn.status import status
 from tests.support.git import Repository
@@ -44,7 +47,7 @@ def workspace(tmp_path: Path, repository: Repository, server: OllamaServer) -> W
 
 def embedder(*urls: str, **more: Any) -> dict[str, Any]:
     times = {"timeout_seconds": 0.5, "query_timeout_seconds": 0.5, "retry_seconds": 0.02}
-    return {"kind": "ollama", "model": MODEL, "urls": urls, **times, **more}
+    return {"kind": "ollama", "model": MODEL, "urls": urls} | times | more
 
 
 def by_meaning(workspace: Workspace) -> set[str]:
@@ -274,31 +277,64 @@ def test_missing_names_the_model_before_any_document_is_taken_apart(
     assert not (workspace.settings.state / "index").exists()
 
 
-def test_other_dimensions_are_not_written_into_the_old_index(
-    workspace: Workspace, server: OllamaServer, repository: Repository
+@pytest.mark.parametrize("change", [{"dim": 96}, {"digest": "sha256:bbb", "salt": "other"}])
+def test_another_model_behind_the_name_is_noticed_and_built_beside_never_mixed(
+    workspace: Workspace, server: OllamaServer, repository: Repository, change: dict[str, Any]
 ) -> None:
     workspace.refresh()
-    before = workspace.points()
-    server.state.dim = 96
+    old = open_shelf(workspace.settings).current()
+    assert old is not None
+    for name, value in change.items():
+        setattr(server.state, name, value)
     repository.commit({"new.md": "about the knot\n"})
-    with pytest.raises(Refused, match=r"dimensions is 64, not 96.*huginn refresh"):
-        workspace.refresh()
-    with pytest.raises(Refused, match="dimensions"):
+    asking = replace(workspace, index_settings={"rebuild": "ask"})
+    with pytest.raises(Refused, match=r"another model: .*(dimensions|digest) is .*, not .*huginn rebuild --all"):
+        asking.refresh()
+    with pytest.raises(Refused, match=r"fake-embed:latest .*not to be had any more.*--mode words"):
         workspace.search("heron")
-    assert workspace.points() == before
     assert workspace.paths_with("heron") == ["file1.md"]
+    assert workspace.paths_with("knot") == []
+    report = workspace.refresh()
+    assert report.rebuild is not None
+    assert (report.rebuild.switched, report.rebuild.carried) == (True, False)
+    assert by_meaning(workspace) == {*FILES, "new.md"}
+    every_vector_is_of_its_own_text(workspace, server)
+    assert [other.id for other in open_shelf(workspace.settings).others()] == [old.id]
 
 
-def test_another_model_behind_the_name_is_noticed_and_not_mixed(
+def test_while_another_model_of_the_same_hosts_is_built_the_old_one_answers(
+    workspace: Workspace, server: OllamaServer
+) -> None:
+    workspace.refresh()
+    server.state.also = "another:latest"
+    changed = replace(workspace, embedder=embedder(server.url, model="another", query_instruction="Find it"))
+    assert changed.search("the heron", mode="meaning").hits
+    assert not any("Find it" in text for text in server.state.texts)
+    assert changed.refresh().rebuild is not None
+    assert changed.search("the heron", mode="meaning").hits
+    assert "Instruct: Find it\nQuery: the heron" in server.state.texts
+
+
+def test_going_over_to_a_fleet_the_old_index_answers_by_its_own_model_even_while_the_hosts_are_away(
+    workspace: Workspace, server: OllamaServer
+) -> None:
+    replace(workspace, embedder={}).refresh()
+    server.down()
+    assert workspace.search("the heron", mode="meaning").hits
+
+
+def test_an_index_that_takes_over_vectors_takes_over_the_witness(
     workspace: Workspace, server: OllamaServer, repository: Repository
 ) -> None:
     workspace.refresh()
-    before = workspace.points()
-    server.state.digest, server.state.salt = "sha256:bbb", "other"
     repository.commit({"new.md": "about the knot\n"})
-    with pytest.raises(Refused, match="digest is sha256:aaa, not sha256:bbb"):
-        workspace.refresh()
-    assert workspace.points() == before
+    server.state.salt = "other"
+    versions = {**huginn.rules.versions(), "chunker": "next"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(huginn.rules, "versions", lambda: versions)
+        report = workspace.refresh()
+    assert outcomes(report) == [("repo", "failed")]
+    assert "gives other vectors" in str(report.sources[0].reason)
 
 
 def test_a_model_that_is_replaced_in_the_middle_of_a_run_writes_nothing(

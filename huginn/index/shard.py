@@ -1,0 +1,59 @@
+"""Making and opening a shard of the embedded engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    KeywordIndexParams,
+    Modifier,
+    PayloadSchemaType,
+    UpdateOperation,
+)
+
+from huginn.errors import Unavailable
+from huginn.index.convert import MEANING, WORDS
+from huginn.index.embedded import EmbeddedIndex, first_line
+from huginn.index.shelf import Collection
+
+_FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
+    "corpus": PayloadSchemaType.Keyword,
+    "source": PayloadSchemaType.Keyword,
+    "path": KeywordIndexParams(prefix=True),
+    "text_sha256": PayloadSchemaType.Keyword,
+    "embedded_sha256": PayloadSchemaType.Keyword,
+    "time": PayloadSchemaType.Datetime,
+}
+
+
+def make_shard(path: Path, dimensions: int) -> None:
+    """Make an empty shard with all its indexes, and close it again."""
+    path.mkdir(parents=True)
+    config = EdgeConfig(
+        vectors={MEANING: EdgeVectorParams(size=dimensions, distance=Distance.Cosine)},
+        sparse_vectors={WORDS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+    )
+    shard = EdgeShard.create(str(path), config)
+    for name, schema in _FIELDS.items():
+        shard.update(UpdateOperation.create_field_index(name, schema))
+    shard.flush()
+    shard.close()
+
+
+def open_shard(path: Path, collection: Collection, min_free_bytes: int) -> EmbeddedIndex | None:
+    """Open a shard; None if another process holds it. Raises `Unavailable` if it cannot be opened at all."""
+    try:
+        return EmbeddedIndex(path, collection, EdgeShard.load(str(path)), min_free_bytes)
+    except Exception as error:  # the engine has no class of its own
+        if "WouldBlock" in str(error):
+            return None
+        raise Unavailable(
+            "index",
+            f"{path} cannot be opened ({first_line(error)})",
+            next_step=f"delete the folder {path.parent} and run 'huginn refresh'",
+        ) from None
