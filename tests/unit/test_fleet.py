@@ -210,6 +210,7 @@ def test_a_host_that_hung_is_not_asked_again_for_as_long_as_that_took() -> None:
     for _ in range(5):
         with pytest.raises(Unavailable):
             embed_all(together, texts(1))
+        time.sleep(0.02)
     assert len(hung.batches) == 1
 
 
@@ -285,6 +286,28 @@ def test_a_broken_host_is_left_out_and_no_text_is_blamed_for_it() -> None:
     broken.fails = fail_with(BatchFailed("a vector of nothing but zeros came back"))
     words = texts(40)
     assert_each_has_its_own(words, embed_all(together, words))
+
+
+def test_a_host_whose_answers_are_wrong_is_told_from_the_others_by_its_own_probe() -> None:
+    broken, good = FakeHost("broken"), FakeHost("good", seconds=0.001)
+    together = fleet(broken, good)
+    embed_all(together, texts(40))
+    broken.embed = lambda given, is_query=False: [np.zeros(3, np.float32) for _ in given]  # type: ignore[method-assign]
+    words = texts(40)
+    assert_each_has_its_own(words, embed_all(together, words))
+
+
+def test_a_long_text_that_fails_otherwise_than_by_a_refusal_is_not_sent_shorter() -> None:
+    host = FakeHost("a")
+
+    def fail_long(given: Sequence[str]) -> None:
+        if any(len(text) > 500 for text in given):
+            raise BatchFailed("result holds NaN", may_pass=True)
+
+    host.fails = fail_long
+    [answer] = embed_all(fleet(host), [scrub("y " * 300).clean])
+    assert answer == Culprit("result holds NaN")
+    assert len(set(host.texts)) == 1
 
 
 def test_a_culprit_is_found_among_several_hosts_and_keeps_its_reason() -> None:
