@@ -127,10 +127,17 @@ def test_a_host_works_on_one_batch_at_a_time_also_for_several_callers() -> None:
 
 
 def test_hosts_are_busy_at_the_same_time() -> None:
-    hosts = [FakeHost(name, seconds=0.05) for name in "abcd"]
-    began = time.monotonic()
-    embed_all(fleet(*hosts), texts(64))
-    assert time.monotonic() - began < 16 * 0.05 * 0.6  # one after the other it would be 0.8 s; at once 0.2 s
+    hosts = [FakeHost(name) for name in "abcd"]
+    all_at_once = threading.Barrier(4)
+
+    def wait_for_the_others(given: Sequence[str]) -> None:
+        if list(given) != [probe_text()]:
+            all_at_once.wait(timeout=10)
+
+    for host in hosts:
+        host.fails = wait_for_the_others
+    words = texts(64)
+    assert_each_has_its_own(words, embed_all(fleet(*hosts), words))
 
 
 def test_a_reserve_host_serves_only_while_no_other_can() -> None:
@@ -292,7 +299,7 @@ def test_a_host_whose_answers_are_wrong_is_told_from_the_others_by_its_own_probe
     broken, good = FakeHost("broken"), FakeHost("good", seconds=0.001)
     together = fleet(broken, good)
     embed_all(together, texts(40))
-    broken.embed = lambda given, is_query=False: [np.zeros(3, np.float32) for _ in given]  # type: ignore[method-assign]
+    broken.embed = lambda given, is_query=False: [np.zeros(3, np.float32) for _ in given]  # type: ignore[method-assign, misc]
     words = texts(40)
     assert_each_has_its_own(words, embed_all(together, words))
 
@@ -378,10 +385,10 @@ def test_a_search_goes_on_with_the_host_that_answers_and_does_not_wait_for_one_t
             time.sleep(2)
             return super().look()
 
-    began = time.monotonic()
-    good = FakeHost("good")
+    good, words = FakeHost("good"), texts(2)
     together = fleet(Hanging("hanging"), good, for_search=True)
-    assert_each_has_its_own(texts(2), embed_queries(together, texts(2)))
+    began = time.monotonic()
+    assert_each_has_its_own(words, embed_queries(together, words))
     assert time.monotonic() - began < 1
     assert len(good.batches) == 1
 
