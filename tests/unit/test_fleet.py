@@ -33,13 +33,12 @@ class FakeHost:
         self.fails: Callable[[Sequence[str]], None] = lambda texts: None
         self.batches: list[list[str]] = []
         self.queries: list[str] = []
-        self.looks = 0
+        self.calls = 0
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
 
     def look(self) -> Facts:
-        self.looks += 1
         if self.away:
             raise self.away
         return Facts(Identity("fake:latest", self.digest_now, self.dimensions), self.context, "1.0")
@@ -51,6 +50,7 @@ class FakeHost:
 
     def embed(self, texts: Sequence[Clean], *, is_query: bool = False) -> list[Vector]:
         with self._lock:
+            self.calls += 1
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
             is_probe = list(texts) == [probe_text()]
@@ -201,11 +201,11 @@ def test_when_all_are_away_the_error_names_each_with_its_reason_after_bounded_tr
     one, two = FakeHost("one:11434"), FakeHost("two:11434")
     together = fleet(one, two)
     embed_all(together, texts(8))
-    one.batches, two.batches = [], []
+    one.calls = two.calls = 0
     one.away, two.away = HostAway("cannot be reached"), HostAway("does not answer in time", for_long=True)
     with pytest.raises(Unavailable, match=r"one:11434 cannot be reached; two:11434 does not answer in time"):
         embed_all(together, texts(1))
-    assert (len(one.batches), len(two.batches)) == (3, 1)
+    assert (one.calls, two.calls) == (3, 1)
 
 
 def test_a_host_that_hung_is_not_asked_again_for_as_long_as_that_took() -> None:
