@@ -22,7 +22,7 @@ from huginn.index.port import Receipt
 from huginn.report import Corpus, ItemStatus, RunOutcome, RunReport, SourceOutcome, now
 from huginn.store import Store
 
-ItemKind = Literal["skipped", "failed", "words_only"]
+ItemKind = Literal["skipped", "failed", "words_only", "shortened"]
 _KEEP_RUNS = timedelta(days=90)
 
 
@@ -44,7 +44,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Item:
-    """A place of a source that is skipped, failed, or stored by its words alone, and why."""
+    """A place of a source that is skipped, failed, stored by its words alone, or shortened for the model, and why."""
 
     kind: ItemKind
     reason: str

@@ -50,9 +50,10 @@ class CursorMove(_Document):
 class SourceReport(_Document):
     """What a run did with one source.
 
-    `seen`, `stored`, `skipped`, `failed` and `words_only` count places (paths) of the source as it is now, whether
-    or not this run touched them: `seen` is the sum of `stored`, `skipped` and `failed`. All other counts are of this
-    run. `words_only` are stored places of which a text has no vector, because the embedder refuses it.
+    `seen`, `stored`, `skipped`, `failed`, `words_only` and `shortened` count places (paths) of the source as it is now,
+    whether or not this run touched them: `seen` is the sum of `stored`, `skipped` and `failed`. All other counts are of
+    this run. `words_only` are stored places of which a text has no vector, because the embedder refuses it; `shortened`
+    those of which a text is too long for the embedder: only its beginning is found by meaning.
     """
 
     source: str
@@ -66,6 +67,7 @@ class SourceReport(_Document):
     skipped: dict[str, int] = Field(default_factory=dict)
     failed: int = 0
     words_only: int = 0
+    shortened: int = 0
     chunks: int = 0
     embedded: int = 0
     reused: int = 0
@@ -115,6 +117,7 @@ class RunReport(_Document):
 
     `dry_run`: the counts are of what would be done; nothing was written. `unavailable`: the parts that were away
     (`embedder`, `index`, `disk`, `checkpoints`), on which sources have failed. `rebuild`: an index is built anew.
+    `notes`: what is worth knowing, and no fault.
     """
 
     run: str
@@ -125,6 +128,7 @@ class RunReport(_Document):
     started: datetime
     finished: datetime
     unavailable: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
     rebuild: Rebuild | None = None
     sources: list[SourceReport] = Field(default_factory=list)
 
@@ -138,7 +142,7 @@ def run_outcome(sources: list[SourceReport]) -> RunOutcome:
 
 
 class ItemStatus(_Document):
-    """One place of a source that is skipped, failed or stored by its words alone: why, and since when."""
+    """One place of a source that is skipped, failed, stored by its words alone or shortened: why, and since when."""
 
     item: str
     reason: str
@@ -160,6 +164,7 @@ class SourceStatus(_Document):
     skipped: list[ItemStatus] = Field(default_factory=list)
     failed: list[ItemStatus] = Field(default_factory=list)
     words_only: list[ItemStatus] = Field(default_factory=list)
+    shortened: list[ItemStatus] = Field(default_factory=list)
 
 
 class IndexStatus(_Document):

@@ -17,13 +17,15 @@ from pathlib import Path
 from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
+from huginn.embed.away import reachable
+from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
 from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.forge.folder import mirror_folder, sweep
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
 from huginn.forge.parts import Parts
 from huginn.forge.sync import refresh
-from huginn.index.opening import Opened, open_for_refresh
+from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.index.port import Place
 from huginn.lock import writer_lock
 from huginn.rebuild import outlook, settle
@@ -49,6 +51,7 @@ class Run:
     _listed: dict[str, Source | RefusedSource]
     _parts: Parts
     _opened: Opened
+    notes: Sequence[str] = ()
     _unavailable: set[str] = field(default_factory=set)
 
     @property
@@ -103,6 +106,7 @@ class Run:
             started=self.started,
             finished=now(),
             unavailable=sorted(self._unavailable),
+            notes=list(self.notes),
             rebuild=rebuild,
             sources=sources,
         )
@@ -170,22 +174,28 @@ def open_run(
     started = now()
     with writer_lock(settings.state, flow, wait=wait):
         scrub.prepare(settings.state / "cache")
-        embedder = open_embedder(settings.embedder)
+        embedder = reachable(open_embedder(settings.embedder), labels(settings))
         checkpoints = Checkpoints(settings.state)
         label = current_label(settings, embedder.identity)
         with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=rebuild) as opened:
             index = opened.target
             ledger = checkpoints.ledger(index.id, "forge")
+            carry = opened.with_vectors_of(label.identity)
+            if not dry_run:
+                carry_witness(carry, index)
+            notes = take_note_of_software(embedder, index, is_kept=not dry_run)
             parts = Parts(
                 index,
-                embedder,
+                Witnessed(embedder, index),
                 checkpoints,
                 ledger,
                 index.sources("forge"),
-                carry=opened.with_vectors_of(label.identity),
+                carry=carry,
                 others=opened.all_others,
             )
-            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts, opened)
+            yield Run(
+                uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts, opened, notes
+            )
 
 
 def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str] = ()) -> str | None:

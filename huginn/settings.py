@@ -16,7 +16,7 @@ import string
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +27,7 @@ from pydantic import (
     model_validator,
 )
 
+from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
 from huginn.index.settings import IndexSettings
 from huginn.section import LocalPath, Section, folder_of, is_text
@@ -99,12 +100,6 @@ class ForgeSettings(Section):
         if twice:
             raise ValueError(f"repos: the name {twice[0]!r} is given twice; give each repository a name of its own")
         return self
-
-
-class EmbedderSettings(Section):
-    """What makes vectors of texts."""
-
-    kind: Literal["wordllama"] = "wordllama"
 
 
 class Settings(Section):

@@ -9,14 +9,15 @@ from datetime import datetime, timedelta
 
 from huginn.checkpoints import Checkpoints, ItemKind, Ledger, SourceState
 from huginn.embed import open_embedder
-from huginn.errors import Unavailable
+from huginn.errors import Refused, Unavailable
 from huginn.forge.listing import RefusedSource, list_sources
+from huginn.index.label import Label
 from huginn.index.noted import noted
 from huginn.report import EmbedderStatus, IndexStatus, ItemStatus, SourceStatus, StatusReport, now
 from huginn.settings import Settings
 
 _CLOCKS_DIFFER = timedelta(minutes=5)  # what clocks may be apart, or be put right by, without a word
-_KINDS: tuple[ItemKind, ...] = ("skipped", "failed", "words_only")
+_KINDS: tuple[ItemKind, ...] = ("skipped", "failed", "words_only", "shortened")
 
 
 def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusReport:
@@ -45,7 +46,7 @@ def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusRep
     return StatusReport(
         sources=sources,
         index=IndexStatus(label=collection.label.model_dump() if collection else None, points=points),
-        embedder=_embedder(settings),
+        embedder=_embedder(settings, collection.label if collection else None),
     )
 
 
@@ -74,6 +75,7 @@ def _source(
         skipped=of_kind["skipped"],
         failed=of_kind["failed"],
         words_only=of_kind["words_only"],
+        shortened=of_kind["shortened"],
     )
 
 
@@ -84,9 +86,16 @@ def _age(last_success: datetime | None, moment: datetime) -> timedelta | None:
     return timedelta(0) if -_CLOCKS_DIFFER <= age < timedelta(0) else age
 
 
-def _embedder(settings: Settings) -> EmbedderStatus | None:
+def _embedder(settings: Settings, label: Label | None) -> EmbedderStatus | None:
+    """Who the model is; of hosts that would have to be asked, what the index says that was made with it."""
     try:
-        identity = open_embedder(settings.embedder).identity
-    except Unavailable:
+        embedder = open_embedder(settings.embedder)
+        if settings.embedder.kind == "ollama":
+            identity = label.identity if label else None
+            if identity is None or identity.model != embedder.model:
+                return None
+        else:
+            identity = embedder.identity
+    except (Unavailable, Refused):
         return None  # `doctor` says why
     return EmbedderStatus(model=identity.model, digest=identity.digest, dimensions=identity.dimensions)

@@ -95,15 +95,15 @@ def _nearest_folder(path: Path) -> Path:
 
 
 def embedder(settings: Settings) -> Finding:
-    """Whether the model loads and gives a usable vector."""
+    """Whether the model loads, or its hosts agree, and gives a usable vector."""
     from huginn import scrub
     from huginn.embed import Culprit, embed_all, open_embedder
-    from huginn.embed.checked import PROBE
+    from huginn.embed.checked import probe_text
 
     def look() -> tuple[Outcome, str]:
         scrub.prepare(settings.state / "cache")
         model = open_embedder(settings.embedder)
-        [answer] = embed_all(model, [scrub.scrub(PROBE).clean])
+        [answer] = embed_all(model, [probe_text()])
         if isinstance(answer, Culprit):
             raise Unavailable("embedder", f"it refuses a harmless text ({answer.reason})")
         identity = model.identity
@@ -111,6 +111,33 @@ def embedder(settings: Settings) -> Finding:
         return "well", f"{identity.model}, {identity.dimensions} dimensions, digest {digest}"
 
     return finding("embedder", settings.embedder.kind, look)
+
+
+def hosts(settings: Settings) -> list[Finding]:
+    """For each host of the embedder: whether it answers, its version, and who its model is."""
+    from huginn.cli.side_by_side import side_by_side
+
+    urls = (*settings.embedder.urls, *settings.embedder.reserve_urls)
+    return side_by_side(lambda url: _host(settings, url), urls)
+
+
+def _host(settings: Settings, url: str) -> Finding:
+    def look() -> tuple[Outcome, str]:
+        from huginn.embed.host import HostAway
+        from huginn.embed.opening import hosts_of
+
+        [host] = hosts_of(settings.embedder, (url,))
+        try:
+            facts = host.look()
+        except HostAway as error:
+            return "wrong", f"{'reserve, ' if url in settings.embedder.reserve_urls else ''}{error}"
+        identity = facts.identity
+        digest = identity.digest.removeprefix("sha256:")[:12]
+        context = f", takes {facts.context} tokens" if facts.context else ""
+        told = f"Ollama {facts.version}, {identity.model}, {identity.dimensions} dimensions, digest {digest}{context}"
+        return "well", f"reserve, {told}" if url in settings.embedder.reserve_urls else told
+
+    return finding("embedder", url.partition("://")[2], look)
 
 
 def index(settings: Settings) -> Finding:
@@ -184,5 +211,11 @@ def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
 
 def examine(settings: Settings) -> list[Finding]:
     """Every check but the one of the settings, in the order in which things need each other."""
-    parts = (disk, lock, embedder, index, checkpoints)
-    return [*(part(settings) for part in parts), *repositories(settings)]
+    first, then = (disk, lock, embedder), (index, checkpoints)
+    of_hosts = hosts(settings)
+    return [
+        *(part(settings) for part in first),
+        *of_hosts,
+        *(part(settings) for part in then),
+        *repositories(settings),
+    ]

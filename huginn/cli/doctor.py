@@ -48,7 +48,7 @@ def doctor(as_json: bool) -> ExitCode:
       settings     the file in use, and every problem in it
       disk         free space where the state folder is
       lock         whether another writer is at work
-      embedder     whether the model loads and embeds a probe
+      embedder     whether the model loads and embeds a probe; each of its hosts
       index        whether there is one, and whether it fits model and rules
       checkpoints  whether the store of cursors can be read
       repository   for each: address, branch, and whether the remote answers

@@ -56,6 +56,7 @@ _ANOTHER = """\
 _END = """\
 [embedder]
 kind = "wordllama"                  # the model that comes with the installation; works offline
+# Or hosts that run Ollama: kind "ollama", with a model and urls, see "Embed with an Ollama fleet" in docs/how-to.md.
 
 [index]
 # min_free_bytes = 268435456        # nothing is written when less than this is free on the disk

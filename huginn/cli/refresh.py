@@ -154,6 +154,9 @@ def _remarks(report: RunReport) -> Iterator[str]:
         if source.words_only:
             paths = terminal.counted(source.words_only, "path")
             remarks.append(f"{paths} found by words alone, see 'huginn status -v'")
+        if source.shortened:
+            paths = terminal.counted(source.shortened, "path")
+            remarks.append(f"{paths} too long for the embedder and shortened for it, see 'huginn status -v'")
         if source.masked:
             kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(source.masked.items()))
             remarks.append(f"masked secrets: {kinds}")
@@ -161,6 +164,8 @@ def _remarks(report: RunReport) -> Iterator[str]:
             yield terminal.harmless_line(f"{source.source}: {remark}")
     if report.rebuild:
         yield terminal.harmless_line(report.rebuild.told())
+    for note in report.notes:
+        yield terminal.harmless_line(note)
     if report.reason:
         yield terminal.harmless_line(report.reason)
 

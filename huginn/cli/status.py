@@ -119,7 +119,12 @@ def _remarks(report: StatusReport, *, verbose: bool) -> Iterator[str]:
             yield f"{name}: failing since {_moment(source.failing_since)}"
         if source.last_success is not None and source.age_s is not None and source.age_s < 0:
             yield f"{name}: its last success lies in the future, at {_moment(source.last_success)}; refresh it again"
-        kinds = (("skipped", source.skipped), ("failed", source.failed), ("words only", source.words_only))
+        kinds = (
+            ("skipped", source.skipped),
+            ("failed", source.failed),
+            ("words only", source.words_only),
+            ("shortened", source.shortened),
+        )
         for kind, items in kinds:
             if items:
                 yield f"{name}: {kind}: {_by_reason(items)}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from huginn.embed.checked import probe_text
 from huginn.embed.port import BatchFailed, Identity, Vector
 from huginn.errors import Unavailable
 from huginn.scrub import Clean
@@ -29,7 +30,10 @@ _BATCH = 64  # larger batches are slower and take more memory
 class WordLlamaEmbedder:
     """See `huginn.embed.port.Embedder`."""
 
+    model = "wordllama:l2_supercat_256"
     batch_size = _BATCH
+    batch_characters = 1 << 30  # a text costs what it holds, whatever stands beside it
+    width = 1
 
     @cached_property
     def identity(self) -> Identity:
@@ -41,7 +45,24 @@ class WordLlamaEmbedder:
                 sums.update((folder / part).read_bytes())
             except OSError as error:
                 raise _missing(f"{part}: {error.strerror}") from None
-        return Identity("wordllama:l2_supercat_256", f"sha256:{sums.hexdigest()}", 256)
+        return Identity(self.model, f"sha256:{sums.hexdigest()}", 256)
+
+    @property
+    def software(self) -> Sequence[str]:
+        """The package that the model comes in."""
+        return (f"wordllama {metadata.version('wordllama')}",)
+
+    def fitted(self, text: Clean, *, surely: bool = False) -> Clean:
+        """The whole text: a mean has no limit."""
+        return text
+
+    def embed_query(self, texts: Sequence[Clean]) -> Sequence[Vector]:
+        """As any other text."""
+        return self.embed(texts)
+
+    def probe(self) -> Vector:
+        """The vector of the probe."""
+        return self.embed([probe_text()])[0]
 
     def embed(self, texts: Sequence[Clean]) -> Sequence[Vector]:
         """The mean of each text's token vectors. Raises `BatchFailed` for a text without a token."""

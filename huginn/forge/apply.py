@@ -1,8 +1,8 @@
 """Carries out a look: reads the touched files, plans batch by batch, embeds what is missing, and writes.
 
 In: what was gathered. Out: a `Tally` with the store's receipt. In each batch new points come before stale ones go. When
-the embedder is away, what upstream no longer holds is removed all the same, what is only to be replaced stays, and
-`Unavailable` is raised at the end: the cursor stays open, so that the next run compares everything.
+the embedder is away or refused, what upstream no longer holds is removed all the same, what is only to be replaced
+stays, and the error is raised at the end: the cursor stays open, so that the next run compares everything.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from huginn.checkpoints import Item
-from huginn.embed import Culprit, Vector, embed_all
-from huginn.errors import Unavailable
+from huginn.embed import Culprit, Embedder, Shortened, Vector, embed_all
+from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.forge.gather import Look
 from huginn.forge.listing import Source
 from huginn.forge.mirror import Mirror
@@ -27,6 +27,7 @@ from huginn.scrub import Clean, holds_secret, scrub
 
 _BATCH_POINTS = 256
 _BATCH_FILES = 256
+_SHORTENED = Item("shortened", "longer than the embedder takes: only the beginning is found by meaning")
 
 ReadBlob = Callable[[str], bytes]
 
@@ -54,12 +55,13 @@ def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[Tal
     """Write what the look asks for; returns when the store has acknowledged all of it."""
     tally = Tally()
     writer = parts.index.writer("forge", source.name)
-    away: Unavailable | None = None
+    away: HuginnError | None = None
     for wanted, difference in _plans(source, mirror, look, parts.index, tally):
         if away is None:
             try:
                 points = _new_points(difference, parts, tally)
-            except Unavailable as error:
+                _tell_shortened(wanted, parts.embedder, tally)
+            except (Unavailable, Refused) as error:  # refused: the model behind the name is another one now
                 away = error
             else:
                 _write(writer, points, difference, tally)
@@ -153,13 +155,23 @@ def _new_points(difference: Plan, parts: Parts, tally: Tally) -> list[NewPoint]:
     points = []
     for point in difference.write:
         sha = point.payload.embedded_sha256
-        answer: Vector | Culprit = known[sha] if sha in known else answers[sha]
+        answer: Vector | Shortened | Culprit = known[sha] if sha in known else answers[sha]
         tally.reused += sha in known
         if isinstance(answer, Culprit):
             tally.items[point.payload.path] = Item("words_only", answer.reason)
+        elif isinstance(answer, Shortened):
+            tally.items.setdefault(point.payload.path, _SHORTENED)
+            answer = answer.vector
         vector = None if isinstance(answer, Culprit) else answer
         points.append(NewPoint(point.id, point.payload.model_dump(mode="json"), point.embedded, vector))
     return points
+
+
+def _tell_shortened(wanted: list[WantedPoint], embedder: Embedder, tally: Tally) -> None:
+    """List the files of which a text is too long for the embedder, also where its vector was there already."""
+    for point in wanted:
+        if len(embedder.fitted(point.embedded)) < len(point.embedded):
+            tally.items.setdefault(point.payload.path, _SHORTENED)
 
 
 def _known_vectors(embedded_sha256: Collection[str], parts: Parts) -> dict[str, Vector]:

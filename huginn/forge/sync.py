@@ -123,6 +123,7 @@ def _sums(source: Source, seen: int, ledger: Ledger) -> dict[str, Any]:
         "skipped": dict(sorted(skipped.items())),
         "failed": failed,
         "words_only": sum(ledger.reasons(source.name, "words_only").values()),
+        "shortened": sum(ledger.reasons(source.name, "shortened").values()),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,12 @@ from qdrant_edge import (
 )
 
 from huginn.embed.port import Vector
+from huginn.embed.probe import Witness
 from huginn.errors import Unavailable
 from huginn.index import shelf
 from huginn.index.answering import Answering
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
+from huginn.index.described import describe
 from huginn.index.disk import require_space
 from huginn.index.engine import engine
 from huginn.index.port import RECEIPT_KEY, Ask, Found, NewPoint, Payload, Place, Receipt, StoredPoint
@@ -47,6 +50,7 @@ class EmbeddedIndex:
         self.id = collection.id
         self.label = collection.label
         self._folder = folder
+        self._collection = collection
         self._shard = shard
         self._min_free_bytes = min_free_bytes
         self._answering: Answering | None = None
@@ -95,6 +99,16 @@ class EmbeddedIndex:
     def writer(self, corpus: Corpus, source: str) -> EmbeddedWriter:
         """Begin to write the points of one source."""
         return EmbeddedWriter(self, corpus, source)
+
+    @property
+    def witness(self) -> Witness:
+        """What is kept beside the label of the model that fills this collection."""
+        return self._collection.witness
+
+    def keep_witness(self, witness: Witness) -> None:
+        """Keep another one; it is on disk when this returns."""
+        self._collection = replace(self._collection, witness=witness)
+        describe(self._folder.parent, self._collection)
 
     def answer_at(self, path: Path, *, is_writing: bool, hand_over: Callable[[], None] | None = None) -> None:
         """Answer the searches of other processes at this socket, until the index is closed."""

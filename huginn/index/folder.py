@@ -1,8 +1,9 @@
 """The shelf of the embedded index: a folder for each collection, and a pointer to the one in use.
 
 `index/current.json` names the folder in use and since when others are retired; it is replaced atomically. Beside each
-shard stands `label.json` with the collection's random id and its label, written last, so that a folder without it is
-half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps absolute paths.
+shard stands `label.json` with the collection's random id, its label and its witness, written last, so that a folder
+without it is half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps
+absolute paths.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import uuid
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from huginn.errors import Busy, Refused
-from huginn.index.disk import replace_file, require_space
+from huginn.errors import Busy
+from huginn.index.described import Described, describe, read, write
+from huginn.index.disk import require_space
 from huginn.index.embedded import EmbeddedIndex
 from huginn.index.label import Label
 from huginn.index.port import Reader
@@ -31,17 +32,10 @@ from huginn.report import now
 _POLL_SECONDS = 0.05
 _OUR_NAME = re.compile(r"[0-9a-f]{32}")  # whatever else lies in the folder is somebody else's
 
-_Model = TypeVar("_Model", bound=BaseModel)
-
 
 class _Pointer(BaseModel):
     folder: str
     retired: dict[str, datetime] = Field(default_factory=dict)
-
-
-class _Described(BaseModel):
-    id: str
-    label: Label
 
 
 class Folders:
@@ -72,9 +66,9 @@ class Folders:
                 shutil.rmtree(folder)
         name = uuid.uuid4().hex
         make_shard(self.shard(name), label.dimensions)
-        described = _Described(id=uuid.uuid4().hex, label=label)
-        replace_file(self.root / name / "label.json", described.model_dump_json(indent=1))
-        return Collection(name, described.id, label)
+        collection = Collection(name, uuid.uuid4().hex, label)
+        describe(self.root / name, collection)
+        return collection
 
     def open(self, collection: Collection, *, wait: float) -> EmbeddedIndex:
         """Open a shard; one process at a time can. It answers the searches of others while it is open."""
@@ -106,8 +100,7 @@ class Folders:
         if pointer and pointer.folder != collection.name:
             retired[pointer.folder] = now()
         retired.pop(collection.name, None)
-        pointer = _Pointer(folder=collection.name, retired=retired)
-        replace_file(self.root / "current.json", pointer.model_dump_json(indent=1))
+        write(self.root / "current.json", _Pointer(folder=collection.name, retired=retired))
 
     def drop(self, collection: Collection) -> None:
         """Delete a folder; its description goes first, so that what a kill leaves is swept away."""
@@ -129,28 +122,16 @@ class Folders:
         return open_shard(self.shard(collection.name), collection, self._min_free_bytes)
 
     def _pointer(self) -> _Pointer | None:
-        return _read(self.root / "current.json", _Pointer)
+        return read(self.root / "current.json", _Pointer)
 
     def _collection(self, name: str) -> Collection | None:
-        described = _read(self.root / name / "label.json", _Described)
+        described = read(self.root / name / "label.json", Described)
         shard = self.shard(name)
         if described is None or not shard.is_dir() or not any(shard.iterdir()):
             return None
         pointer = self._pointer()
-        return Collection(name, described.id, described.label, pointer.retired.get(name) if pointer else None)
-
-
-def _read(path: Path, model: type[_Model]) -> _Model | None:
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError:
-        raise Refused(
-            "index",
-            f"{path} is damaged",
-            next_step=f"delete the folder {path.parent} and run 'huginn refresh': the index is built anew",
-        ) from None
+        retired = pointer.retired.get(name) if pointer else None
+        return Collection(name, described.id, described.label, retired, described.witness)
 
 
 def _tries(seconds: float) -> Iterator[None]:

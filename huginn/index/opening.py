@@ -140,6 +140,13 @@ def label_in_use(settings: Settings) -> Label:
     return _in_use(open_shelf(settings, is_searching=True)).label
 
 
+def labels(settings: Settings) -> list[Label]:
+    """The labels of all collections that there are, the one in use first; nothing is opened."""
+    shelf = open_shelf(settings)
+    current = shelf.current()
+    return [collection.label for collection in (current, *shelf.others()) if collection]
+
+
 def _in_use(shelf: Shelf) -> Collection:
     collection = shelf.current()
     if collection is None:

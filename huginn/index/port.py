@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Protocol
 
 from huginn.embed.port import Vector
+from huginn.embed.probe import Witness
 from huginn.index.label import Label
 from huginn.report import Corpus
 from huginn.scrub import Clean
@@ -170,6 +171,15 @@ class Writer(Protocol):
 
 class Index(Reader, Protocol):
     """The whole of it: what a refresh uses."""
+
+    @property
+    def witness(self) -> Witness:
+        """What is kept beside the label of the model that fills the collection."""
+        ...
+
+    def keep_witness(self, witness: Witness) -> None:
+        """Keep another one, durably, without a change of the label."""
+        ...
 
     def vectors(self, embedded_sha256: Sequence[str]) -> dict[str, Vector]:
         """The vectors that the index holds already for these embedded texts."""

@@ -6,12 +6,14 @@ not asked. Writing is in `server_writer`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from qdrant_client.http import models
 
 from huginn.embed.port import Vector
+from huginn.embed.probe import Witness
 from huginn.errors import Unavailable
 from huginn.index.convert import MEANING
 from huginn.index.port import Ask, Found, Payload, Place, StoredPoint
@@ -29,12 +31,24 @@ _SOURCES = 1000
 class ServerIndex:
     """See `huginn.index.port.Index`."""
 
-    def __init__(self, connection: Connection, collection: Collection) -> None:
+    def __init__(self, connection: Connection, collection: Collection, describe: Callable[[Collection], None]) -> None:
         self.id = collection.id
         self.label = collection.label
+        self._collection = collection
+        self._describe = describe
         self.connection = connection
         self.collection = collection.name
         connection.hold()
+
+    @property
+    def witness(self) -> Witness:
+        """What is kept beside the label of the model that fills this collection."""
+        return self._collection.witness
+
+    def keep_witness(self, witness: Witness) -> None:
+        """Keep another one, in the metadata of the collection."""
+        self._collection = replace(self._collection, witness=witness)
+        self._describe(self._collection)
 
     def count(self, place: Place) -> int:
         """How many points are in `place`."""

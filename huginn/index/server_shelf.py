@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from dataclasses import replace
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from qdrant_client.http import models
 
+from huginn.embed.probe import Witness
 from huginn.errors import Refused, Unavailable
 from huginn.index import noted
 from huginn.index.convert import MEANING, WORDS
@@ -39,6 +41,7 @@ class _Described(BaseModel):
     id: str
     label: Label
     retired: datetime | None = None
+    witness: Witness = Witness()
 
 
 class ServerShelf:
@@ -61,7 +64,7 @@ class ServerShelf:
         collection = self._look(name)
         if collection is None:
             raise _strange(name, f"the alias {self.alias} points to it, but it has no label")
-        return Collection(name, collection.id, collection.label)
+        return replace(collection, retired=None)
 
     def others(self) -> list[Collection]:
         """Building and retired ones, by name."""
@@ -79,7 +82,7 @@ class ServerShelf:
         self._create_empty(name, label)
         for field, schema in INDEXES.items():
             self._create_index(name, field, schema)
-        self._describe(name, _Described(id=random_id, label=label))
+        self._describe(Collection(name, random_id, label))
         collection = self._look(name)
         if collection is None:
             raise Refused(
@@ -93,20 +96,20 @@ class ServerShelf:
         """Open a collection to write. Nobody holds one on a server: `wait` is for the embedded engine."""
         if collection.name == self._target():
             noted.note(self._settings, collection)
-        return ServerIndex(self._connection, collection)
+        return ServerIndex(self._connection, collection, self._describe)
 
     def read(self, collection: Collection, *, wait: float) -> ServerIndex:
         """Open a collection to read."""
-        return ServerIndex(self._connection, collection)
+        return ServerIndex(self._connection, collection, self._describe)
 
     def switch(self, collection: Collection) -> None:
         """Point the alias to another collection, in one step. Who is retired is noted before: a kill in between is
         mended by the next switch."""
         before = self.current()
         if before is not None and before.name != collection.name:
-            self._describe(before.name, _Described(id=before.id, label=before.label, retired=now()))
+            self._describe(replace(before, retired=now()))
         if collection.retired is not None:
-            self._describe(collection.name, _Described(id=collection.id, label=collection.label))
+            self._describe(replace(collection, retired=None))
         changes: list[models.AliasOperations] = []
         if before is not None:
             changes.append(models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self.alias)))
@@ -142,7 +145,7 @@ class ServerShelf:
         except ValidationError:
             raise _strange(name, "its label is damaged") from None
         _require_fit(name, described.label, info)
-        return Collection(name, described.id, described.label, described.retired)
+        return Collection(name, described.id, described.label, described.retired, described.witness)
 
     def _create_empty(self, name: str, label: Label) -> None:
         settings = self._settings.index
@@ -174,11 +177,13 @@ class ServerShelf:
             )
         )
 
-    def _describe(self, name: str, described: _Described) -> None:
-        metadata = {_KEY: described.model_dump(mode="json")}
-        self._connection.ask(
-            lambda client: client.update_collection(name, metadata=metadata, timeout=self._connection.timeout)
+    def _describe(self, collection: Collection) -> None:
+        name, timeout = collection.name, self._connection.timeout
+        described = _Described(
+            id=collection.id, label=collection.label, retired=collection.retired, witness=collection.witness
         )
+        metadata = {_KEY: described.model_dump(mode="json")}
+        self._connection.ask(lambda client: client.update_collection(name, metadata=metadata, timeout=timeout))
 
     def _delete(self, name: str) -> None:
         timeout = self._connection.deletion_timeout

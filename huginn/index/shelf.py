@@ -9,22 +9,27 @@ A `Shelf` knows where collections lie (folders, or a server); `choose` decides, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from huginn.embed.probe import Witness
 from huginn.index.label import Label
 from huginn.index.port import Index, Reader
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection that is described: `name` is the shelf's own, `retired` since when it has not been current."""
+    """A collection that is described: `name` is the shelf's own, `retired` since when it has not been current.
+
+    `witness` is what it keeps of the model that fills it, as it was when this was read.
+    """
 
     name: str
     id: str
     label: Label
     retired: datetime | None = None
+    witness: Witness = field(default_factory=Witness, compare=False)
 
 
 class Shelf(Protocol):

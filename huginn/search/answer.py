@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from huginn import scrub
-from huginn.embed import Culprit, Identity, embed_all, embedder_of
+from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_of
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import label_in_use, open_for_search
 from huginn.index.port import Payload, Place, Reader
@@ -78,9 +78,11 @@ def _embedded(settings: Settings, texts: Sequence[scrub.Clean], mode: Mode) -> t
             next_step="ask with --mode words, or wait until 'huginn refresh' has built the index anew",
         )
     asked = []
-    for text, vector in zip(texts, embed_all(embedder, texts), strict=True):
+    for text, vector in zip(texts, embed_queries(embedder, texts), strict=True):
         if isinstance(vector, Culprit):
             raise Refused("texts", f"the embedder refuses one of them ({vector.reason})", next_step="try --mode words")
+        if isinstance(vector, Shortened):
+            raise Refused("texts", "one of them is too long for the embedder", next_step="ask in fewer words")
         asked.append(Asked(text, vector))
     return asked, embedder.identity
 

@@ -17,7 +17,7 @@ import huginn.run
 EFFECTS = {
     "begin", "advance", "forget", "record", "fetch",  # checkpoints and mirror
     "upsert", "update", "remove", "acknowledge",  # the index's writer
-    "embed", "create", "switch", "drop",
+    "embed", "probe", "keep_witness", "create", "switch", "drop",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from huginn.errors import Unavailable
+from huginn.errors import Refused, Unavailable
 from huginn.index.embedded import EmbeddedIndex
 from huginn.index.opening import open_for_search
 from huginn.index.port import Place
@@ -28,13 +28,19 @@ class Workspace:
     branch: str | None = None
     exclude: tuple[str, ...] = ()
     index_settings: Mapping[str, Any] = field(default_factory=dict)
+    embedder: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
         repos = [{"name": name, "url": str(url), "branch": self.branch} for name, url in self.repos.items()]
         forge: dict[str, Any] = {"name": "Test", "repos": repos, "exclude": self.exclude}
         return Settings.model_validate(
-            {"state": self.root / "state", "forge": forge, "index": {"min_free_bytes": 0, **self.index_settings}},
+            {
+                "state": self.root / "state",
+                "forge": forge,
+                "embedder": dict(self.embedder),
+                "index": {"min_free_bytes": 0, **self.index_settings},
+            },
             context={"folder": self.root},
         )
 
@@ -52,7 +58,7 @@ class Workspace:
     def _one(run: Any, name: str) -> SourceReport:
         try:
             return run.refresh(name)  # type: ignore[no-any-return] # a run, or a stand-in for one
-        except Unavailable as error:
+        except (Unavailable, Refused) as error:
             return run.failed(name, error)  # type: ignore[no-any-return]
 
     @contextmanager
@@ -104,7 +110,7 @@ class Workspace:
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
-        return Workspace(root, self.repos, self.branch, self.exclude, self.index_settings)
+        return Workspace(root, self.repos, self.branch, self.exclude, self.index_settings, self.embedder)
 
 
 def outcomes(report: RunReport) -> Sequence[tuple[str, str]]:

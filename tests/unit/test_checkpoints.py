@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import contextlib
-=======
 import os
 import signal
->>>>>>> edges
 import subprocess
 import sys
 import threading

@@ -1,0 +1,48 @@
+"""The small files of the shelf: `label.json` beside each shard, and the pointer. Each is replaced atomically."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from huginn.embed.probe import Witness
+from huginn.errors import Refused
+from huginn.index.disk import replace_file
+from huginn.index.label import Label
+from huginn.index.shelf import Collection
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Described(BaseModel):
+    """What `label.json` says of a collection."""
+
+    id: str
+    label: Label
+    witness: Witness = Field(default_factory=Witness)
+
+
+def describe(folder: Path, collection: Collection) -> None:
+    """Write `label.json` in the folder of a collection."""
+    write(folder / "label.json", Described(id=collection.id, label=collection.label, witness=collection.witness))
+
+
+def read(path: Path, model: type[_Model]) -> _Model | None:
+    """What a file says; None if there is none. Raises `Refused` for a damaged one."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError:
+        raise Refused(
+            "index",
+            f"{path} is damaged",
+            next_step=f"delete the folder {path.parent} and run 'huginn refresh': the index is built anew",
+        ) from None
+
+
+def write(path: Path, content: BaseModel) -> None:
+    """Write a file in one step, through to the disk."""
+    replace_file(path, content.model_dump_json(indent=1))

@@ -1,0 +1,1 @@
+"""EMB-01: an embedding server that misbehaves."""
