@@ -9,11 +9,11 @@ from pathlib import Path
 
 import ollama
 import pytest
-from huginn.embedder_settings import EmbedderSettings
 
 from huginn.embed import BatchFailed, embed_all, open_embedder
 from huginn.embed.host import HostAway, HostBusy, ModelMissing
 from huginn.embed.ollama import OllamaHost, _from_status, full_name
+from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
 from huginn.scrub import scrub
 from huginn.settings import load
