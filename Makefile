@@ -22,7 +22,7 @@ test: $(INSTALLED) ## Check style and types, run the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
-	TMPDIR="$$folder" $(BIN)/python -m pytest --basetemp="$$folder/pytest" $(ARGS)
+	TMPDIR="$$folder" $(BIN)/python -m pytest -n 2 --dist loadgroup --basetemp="$$folder/pytest" $(ARGS)
 
 lock: ## Pin all dependencies anew, with hashes and without addresses
 	@test -x .venv/lock/bin/uv || { $(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip --quiet install uv; }
