@@ -40,7 +40,7 @@ def _name() -> str:
 @flow(
     name=FLOW,
     flow_run_name=_name,
-    task_runner=ThreadPoolTaskRunner(max_workers=4),  # type: ignore[arg-type]
+    task_runner=ThreadPoolTaskRunner(max_workers=4),  # type: ignore[arg-type] # its class is generic, the flow asks for Any
     persist_result=False,
 )
 def forge_refresh(sources: list[str] | None = None, dry_run: bool = False) -> State[Any]:

@@ -45,8 +45,8 @@ def _shelf_on_server(settings: Settings, *, is_searching: bool) -> ServerShelf:
             "index.url", "the client for a Qdrant server is not installed", next_step="pip install 'huginn[server]'"
         )
     # Loaded only when the settings name a server: the client takes a second or two to load.
-    from huginn.index.server_retry import REFRESHING, SEARCHING  # noqa: PLC0415
-    from huginn.index.server_shelf import ServerShelf  # noqa: PLC0415
+    from huginn.index.server_retry import REFRESHING, SEARCHING  # noqa: PLC0415 - the client takes a second to load
+    from huginn.index.server_shelf import ServerShelf  # noqa: PLC0415 - as above
 
     return ServerShelf(settings, SEARCHING if is_searching else REFRESHING)
 
