@@ -7,20 +7,15 @@ it could hold a password.
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from huginn.section import Section
+from huginn.section import Section, http_parts
 
 
 def _checked_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable or not url.isascii() or not url.isprintable() or " " in url:
+    parts = http_parts(url)
+    if parts is None or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("give the address of a host, such as http://gpu-1:11434")
     if "@" in parts.netloc:
         raise ValueError("an address must not hold a user or a password")

@@ -8,6 +8,8 @@ The command line turns them into sentences and exit codes (`huginn.cli`).
 
 from __future__ import annotations
 
+import traceback
+
 
 class HuginnError(Exception):
     """Base of all errors that a person is meant to read.
@@ -42,3 +44,14 @@ class Unavailable(HuginnError):
 
 class Busy(HuginnError):
     """Another process holds the writer's lock or the embedded index, and did not let go in time."""
+
+
+class Unforeseen(HuginnError):
+    """A defect of Huginn: it names the kind of the error and the line, never its text, which may repeat a file's."""
+
+
+def unforeseen(error: Exception, *, next_step: str) -> Unforeseen:
+    """What may be told of an `error` that was caught and that nobody foresaw."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    name = frame.filename.rpartition("/")[2]
+    return Unforeseen(f"{type(error).__name__} in {name} line {frame.lineno}", next_step=next_step)

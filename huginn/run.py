@@ -6,20 +6,18 @@ opening to its end. Its sources are refreshed one by one or side by side by whoe
 
 from __future__ import annotations
 
-import traceback
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
 from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
-from huginn.errors import HuginnError, Refused, Unavailable
+from huginn.errors import HuginnError, Refused, Unavailable, unforeseen
 from huginn.forge.folder import mirror_folder, sweep
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
@@ -76,7 +74,7 @@ class Run:
         except OSError as error:
             return self.failed(name, HuginnError(f"the system says: {error.strerror or type(error).__name__}"))
         except Exception as error:  # a defect of ours in one source must not take the others' reports with it
-            return self.failed(name, HuginnError(_place_of(error), next_step="please report this defect"))
+            return self.failed(name, unforeseen(error, next_step="please report this defect"))
 
     def failed(self, name: str, error: HuginnError) -> SourceReport:
         """The report of a source that is given up after `error`; its cursor has not moved."""
@@ -202,12 +200,6 @@ def work_done_since(settings: Settings, flow: str, moment: datetime, only: Seque
     """The id of a run of this flow that began after `moment`, covered `only` (or all) and went well; else None."""
     checkpoints = Checkpoints(settings.state)
     return checkpoints.done_since(flow, moment, only) if checkpoints.store.exists() else None
-
-
-def _place_of(error: Exception) -> str:
-    """What went wrong unforeseen, and where: never the error's text, which may repeat a file's."""
-    *_, last = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
 
 
 def _chosen(listed: dict[str, Source | RefusedSource], only: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
@@ -47,3 +48,13 @@ def is_text(text: str) -> bool:
 
 LocalPath = Annotated[Path, BeforeValidator(_written_path), AfterValidator(_from_folder)]
 """A path that counts from the folder of the settings file."""
+
+
+def http_parts(url: str) -> SplitResult | None:
+    """The parts of an address that a client can be given: http or https, with a host; None if it is no such address."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_usable else None

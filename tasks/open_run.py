@@ -8,12 +8,11 @@ error that nobody foresaw, which might quote a file, stays in this process's own
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from huginn.errors import HuginnError
+from huginn.errors import HuginnError, unforeseen
 from huginn.run import Run
 
 # A context variable, because Prefect's thread pool runs every task in a copy of the flow's context: the task finds the
@@ -23,10 +22,6 @@ _open_run: ContextVar[Run] = ContextVar("huginn_open_run")
 
 # Not below the logger `prefect`, so its lines go to the worker's output and never to Prefect's API.
 _here = logging.getLogger("huginn.flows")
-
-
-class Unforeseen(HuginnError):
-    """A defect of Huginn: the message names the kind of error and the line, never its text."""
 
 
 @contextmanager
@@ -51,10 +46,6 @@ def ids_only() -> Iterator[None]:
         yield
     except HuginnError as error:
         raise error from None
-    except Exception as error:
+    except Exception as error:  # it ends here as an error that may leave
         _here.exception("an error nobody foresaw")
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{frame.filename.rpartition('/')[2]} line {frame.lineno}"
-        raise Unforeseen(
-            f"{type(error).__name__} in {place}", next_step="the worker's output has the whole of it; report it"
-        ) from None
+        raise unforeseen(error, next_step="the worker's output has the whole of it; report it") from None

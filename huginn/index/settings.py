@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from huginn.section import LocalPath, Section
+from huginn.section import LocalPath, Section, http_parts
 
 
 def _checked_url(url: str) -> str:
     """The address as given. What is wrong is told without repeating it: it could hold a password."""
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable or any(character.isspace() or not character.isprintable() for character in url):
+    parts = http_parts(url)
+    if parts is None or any(character.isspace() or not character.isprintable() for character in url):
         raise ValueError('give the address of a Qdrant server, such as "http://127.0.0.1:6333"')
     if "@" in parts.netloc:
         raise ValueError("take user and password out of the address; give the key in a file as api_key_file")

@@ -38,21 +38,19 @@ def search(settings: Settings, query: Query) -> SearchResult:
     """
     began = time.monotonic()
     scrub.prepare(settings.state / "cache")
-    texts = {number: scrub.scrub_question(text).clean for number, text in query.asked().items()}
-    asked, identity = _embedded(settings, list(texts.values()), query.mode)
+    clean = {text: scrub.scrub_question(text).clean for text in query.asked().values()}
+    asked, identity = _embedded(settings, list(clean.values()), query.mode)
     index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
         if identity is not None and identity != index.label.identity:
             raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
         _require_known(settings, index, query)
-        hits = _hits(settings, index, query, list(texts), asked, deadline=began + LIMIT_SECONDS)
+        hits = _hits(settings, index, query, list(query.asked()), asked, deadline=began + LIMIT_SECONDS)
         if index.label.scrub != scrub.fingerprint():
             hits = [hit.model_copy(update={"text": str(scrub.scrub(hit.text).clean)}) for hit in hits]
     finally:
         index.close()
-    shown = query.model_copy(
-        update={"texts": tuple(str(scrub.scrub_question(text.strip()).clean) for text in query.texts)}
-    )
+    shown = query.model_copy(update={"texts": tuple(str(clean[text.strip()]) for text in query.texts)})
     return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
 
 

@@ -8,9 +8,9 @@ import traceback
 import pytest
 from prefect.states import Failed
 
-from huginn.errors import Busy, Refused, Unavailable
+from huginn.errors import Busy, Refused, Unavailable, Unforeseen
 from tasks.forge import may_help
-from tasks.open_run import Unforeseen, ids_only
+from tasks.open_run import ids_only
 
 SECRET = "the words of a file"
 
