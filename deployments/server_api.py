@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
 _FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+_PATIENCE_SECONDS = 60.0
+"""How long a server may be busy: on SQLite it answers 503 for as long as its own services hold the database."""
 
 
 class NoAnswer(Exception):
@@ -61,8 +65,9 @@ class Server:
     def start_run(self, flow: str, deployment: str) -> str:
         """Start a run of a deployment now; returns its id."""
         found = self._ask(f"/deployments/name/{flow}/{deployment}")
-        # Once: what was not answered may have been done.
-        run = self._ask(f"/deployments/{found['id']}/create_flow_run", {"state": {"type": "SCHEDULED"}}, tries=1)
+        # With the key a second try gets the run of the first one, if that one was carried out without an answer.
+        wanted = {"state": {"type": "SCHEDULED"}, "idempotency_key": str(uuid.uuid4())}
+        run = self._ask(f"/deployments/{found['id']}/create_flow_run", wanted)
         return str(run["id"])
 
     def run_state(self, run: str) -> RunState:
@@ -81,16 +86,17 @@ class Server:
             return False
         return True
 
-    def _ask(self, path: str, body: dict[str, Any] | None = None, *, tries: int = 4) -> Any:
-        """Ask, and ask again after a pause: a server that is busy may be slow, or break a connection."""
+    def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Ask, and ask again after a pause: a server that is busy may be slow, break a connection, or say 503."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            tries -= 1
             try:
                 return self._ask_once(path, body)
             except OSError as error:
-                if not tries:
+                refused = isinstance(error, urllib.error.HTTPError) and error.code < 500
+                if refused or time.monotonic() > deadline:
                     raise NoAnswer(f"the Prefect server gives no answer to {path} ({error})") from error
-                time.sleep(1)
+                time.sleep(0.5)
 
     def _ask_once(self, path: str, body: dict[str, Any] | None = None) -> Any:
         request = urllib.request.Request(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import re
 import shutil
 import socket
 import subprocess
-import time
+import threading
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
-from deployments import stack
+from deployments import server_api, stack
 from deployments.server_api import NoAnswer, Server
 from huginn import settings
 
@@ -86,12 +88,44 @@ def test_another_port_is_taken_when_the_usual_one_is_in_use() -> None:
 
 
 def test_a_server_that_is_away_is_not_up_and_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr(server_api, "_PATIENCE_SECONDS", 0.0)
     server = Server("http://127.0.0.1:9")
 
     assert not server.is_up()
     with pytest.raises(NoAnswer, match="/flow_runs/r"):
         server.run_state("r")
+
+
+def test_a_run_is_started_once_on_a_server_whose_database_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deployments.server_api.time.sleep", lambda _: None)
+    keys: list[str] = []
+
+    class Busy(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.answer(200, {"id": "d"})
+
+        def do_POST(self) -> None:
+            keys.append(json.loads(self.rfile.read(int(self.headers["content-length"])))["idempotency_key"])
+            self.answer(503 if len(keys) < 4 else 201, {"id": "r"})
+
+        def answer(self, status: int, document: dict[str, str]) -> None:
+            body = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Busy) as busy:
+        threading.Thread(target=busy.serve_forever, daemon=True).start()
+        run = Server(f"http://127.0.0.1:{busy.server_port}").start_run("f", "d")
+        busy.shutdown()
+
+    assert run == "r"
+    assert len(keys) == 4
+    assert len(set(keys)) == 1, "without one key each try would start a run of its own"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
