@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import huginn.forge.intake
 import huginn.index.opening
 import huginn.run
 
@@ -68,7 +69,7 @@ def fused(fuse: Fuse) -> Iterator[Fuse]:
         return lambda *arguments, **named: Fused(make(*arguments, **named), fuse)
 
     parts = ("Checkpoints", "Mirror", "open_embedder", "open_shelf")
-    homes = {"open_shelf": huginn.index.opening}
+    homes = {"open_shelf": huginn.index.opening, "Mirror": huginn.forge.intake}
     with ExitStack() as stack:
         for name in parts:
             home = homes.get(name, huginn.run)
