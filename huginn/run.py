@@ -21,11 +21,11 @@ from huginn.errors import HuginnError, Refused, Unavailable, unforeseen
 from huginn.forge.folder import mirror_folder, sweep
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
-from huginn.forge.parts import Parts
 from huginn.forge.sync import refresh
 from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.index.port import Place
 from huginn.lock import writer_lock
+from huginn.parts import Parts
 from huginn.rebuild import outlook, settle
 from huginn.report import Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label
