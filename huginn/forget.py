@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from huginn.forge.parts import Parts
 from huginn.index.port import Place
+from huginn.parts import Parts
 from huginn.report import Corpus
 
 

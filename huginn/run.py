@@ -20,9 +20,9 @@ from huginn.embed.away import reachable
 from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
 from huginn.errors import HuginnError, Unavailable, unforeseen
 from huginn.forge.intake import ForgeIntake
-from huginn.forge.parts import Parts
 from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.lock import writer_lock
+from huginn.parts import Parts
 from huginn.rebuild import outlook, settle
 from huginn.report import Corpus, Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label

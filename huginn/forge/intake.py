@@ -8,9 +8,9 @@ from huginn.errors import Refused
 from huginn.forge.folder import mirror_folder, sweep
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
-from huginn.forge.parts import Parts
 from huginn.forge.sync import refresh
 from huginn.forget import forget, known_sources
+from huginn.parts import Parts
 from huginn.report import Corpus, SourceOutcome, SourceReport
 from huginn.settings import Settings
 
