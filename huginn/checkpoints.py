@@ -163,6 +163,8 @@ class Checkpoints:
         with self.store.transaction(stamped=True) as db:
             db.execute("DELETE FROM cursors WHERE index_id = ? AND corpus = ? AND source = ?", key)
             db.execute("DELETE FROM items WHERE index_id = ? AND corpus = ? AND source = ?", key)
+            if receipt.corpus == "chat":
+                db.execute("DELETE FROM known_events WHERE index_id = ? AND room = ?", key[::2])
             db.execute("DELETE FROM sources WHERE corpus = ? AND source = ?", key[1:])
 
     def items(self, index_id: str, corpus: Corpus, kind: ItemKind) -> dict[str, list[ItemStatus]]:
