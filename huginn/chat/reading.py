@@ -153,10 +153,11 @@ class Reading:
         for event_id in sorted(folded.restore):
             original = self._homeserver.event(self._room, event_id)
             edits = self._homeserver.edits(self._room, event_id)
-            known, about = self.known.look_up({event_id, *(str(edit.get("event_id")) for edit in edits)})
-            message = restored(original, edits, known, about, self._room.id)
-            if message is not None:
-                texts[event_id] = message
+            known, _ = self.known.look_up({event_id, *(str(edit.get("event_id")) for edit in edits)})
+            answer = restored(event_id, original, edits, known, self._room.id)
+            self.known.learn(answer.learned)
+            if answer.message is not None:
+                texts[event_id] = answer.message
         return texts
 
     def _lines(self, texts: Mapping[str, Message]) -> list[Line]:
@@ -214,7 +215,7 @@ class Reading:
             yield from (point_id for point_id, events in ids.items() if not events <= there)
 
     def _count(self, folded: Folded, removed: int) -> None:
-        self.tally.messages += len(folded.texts)
+        self.tally.messages += folded.messages
         self.tally.edits += folded.edits
         self.tally.redactions += folded.redactions
         self.tally.skipped.update(folded.skipped)
