@@ -54,14 +54,15 @@ class KnownEvents:
         known = {event_id: self._new[event_id] for event_id in ids if event_id in self._new}
         about = {event_id: list(self._aimed[event_id]) for event_id in ids if event_id in self._aimed}
         for event in self._stored(ids):
-            known[event.id] = event
+            if event.kind == "pruned" or event.id not in known:  # of two records, the one that says it is redacted
+                known[event.id] = event
         for event in self._stored(ids, column="target"):
             if event.target is not None:
                 about.setdefault(event.target, []).append(event)
         return known, about
 
     def learn(self, events: Iterable[Known]) -> None:
-        """Take note of events that were not known before."""
+        """Take note of events that were not known before, or were not known to be redacted."""
         for event in events:
             self._new[event.id] = event
             if event.target is not None:
