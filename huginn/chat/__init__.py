@@ -1,0 +1,1 @@
+"""The corpus `chat`: the rooms of a Matrix homeserver."""
