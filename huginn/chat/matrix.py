@@ -151,17 +151,20 @@ class MatrixHomeserver:
         seen = {since}
         empty = 0
         coming = self._client.begin(path, {**query, "from": since} if since else query)
-        while True:
-            answer = self._is(coming.result(), dict)
-            page = Page(self._member(answer, "chunk", list), self._new_token(answer, "end", seen))
-            empty = 0 if page.events else empty + 1
-            if page.end is None:
+        try:
+            while True:
+                answer = self._is(coming.result(), dict)
+                page = Page(self._member(answer, "chunk", list), self._new_token(answer, "end", seen))
+                empty = 0 if page.events else empty + 1
+                if empty > _EMPTY_PAGES:
+                    raise self._not_a_homeserver()
+                if page.end is not None:
+                    coming = self._client.begin(path, {**query, "from": page.end})
                 yield page
-                return
-            if empty > _EMPTY_PAGES:
-                raise self._not_a_homeserver()
-            coming = self._client.begin(path, {**query, "from": page.end})
-            yield page
+                if page.end is None:
+                    return
+        finally:
+            coming.cancel()  # of a room that turns out to be none of ours no more is read
 
     def _new_token(self, answer: object, key: str, seen: set[str | None]) -> str | None:
         """Where the next page begins, if there is one. A place where we have been would lead round for ever."""

@@ -89,6 +89,7 @@ def test_all_messages_come_oldest_first_and_later_ones_from_the_token_on(talk: T
     later = talk.alice.send(talk.room, "later")
     assert [event["event_id"] for event in talk.events(token)] == [later]
     assert talk.homeserver.joined_rooms() == {talk.room}
+    assert talk.homeserver.whoami() == talk.homeserver.user == talk.reader.id
 
 
 def test_a_room_is_read_over_many_pages_and_no_event_twice(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:

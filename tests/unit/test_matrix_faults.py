@@ -303,6 +303,36 @@ def test_a_look_for_changes_waits_for_nothing_and_shows_nobody_that_the_reader_i
     assert {"since=s0", "timeout=0", "set_presence=offline"} <= set(request.partition("?")[2].split("&"))
 
 
+def test_pages_without_end_and_without_events_are_left(
+    server: FaultyHomeserver, homeserver: MatrixHomeserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huginn.chat.matrix._EMPTY_PAGES", 3)
+    server.faults = [Fault("answer", times=1, body={"chunk": [], "end": f"t{number}"}) for number in range(9)]
+    with pytest.raises(Unavailable):
+        list(homeserver.messages(ROOM, None))
+    assert len(server.requests) == 4
+
+
+def test_a_room_that_is_left_in_the_middle_is_read_no_further(
+    server: FaultyHomeserver, homeserver: MatrixHomeserver
+) -> None:
+    """One page is asked for ahead; a reader that sees a bridge in the first one breaks off."""
+    server.faults = [Fault("answer", times=1, body={"chunk": [{}], "end": "t1"}), Fault(500)]
+    pages = homeserver.messages(ROOM, None)
+    next(pages)
+    pages.close()  # type: ignore[attr-defined] # it is a generator
+    time.sleep(0.2)
+    assert len(server.requests) <= 2
+
+
+def test_pages_are_asked_for_forwards_and_as_large_as_can_be(
+    server: FaultyHomeserver, homeserver: MatrixHomeserver
+) -> None:
+    list(homeserver.messages(ROOM, "s0"))
+    [request] = server.requests
+    assert sorted(request.partition("?")[2].split("&")) == ["dir=f", "from=s0", "limit=1000"]
+
+
 def test_edits_come_from_all_pages(server: FaultyHomeserver, homeserver: MatrixHomeserver) -> None:
     server.faults = [
         Fault("answer", times=1, body={"chunk": [{"event_id": "$1"}, "broken"], "next_batch": "n1"}),
