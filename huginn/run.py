@@ -1,4 +1,4 @@
-"""One run of the forge corpus: what the flow and the command line share.
+"""One run over a corpus: what the flows and the command line share.
 
 In: settings, which sources, whether dry. Out: a `RunReport`. A run holds the writer's lock and the index from its
 opening to its end. Its sources are refreshed one by one or side by side by whoever drives it: each is independent.
@@ -8,31 +8,54 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
 from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
-from huginn.errors import HuginnError, Refused, Unavailable, unforeseen
-from huginn.forge.folder import mirror_folder, sweep
-from huginn.forge.listing import RefusedSource, Source, list_sources
-from huginn.forge.mirror import Mirror
-from huginn.forge.parts import Parts
-from huginn.forge.sync import refresh
+from huginn.errors import HuginnError, Unavailable, unforeseen
+from huginn.forge.intake import ForgeIntake
 from huginn.index.opening import Opened, labels, open_for_refresh
-from huginn.index.port import Place
 from huginn.lock import writer_lock
+from huginn.parts import Parts
 from huginn.rebuild import outlook, settle
-from huginn.report import Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
+from huginn.report import Corpus, Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label
 from huginn.settings import Settings
 
-FLOW = "forge-refresh"
+FLOWS: dict[Corpus, str] = {"forge": "forge-refresh", "chat": "chat-refresh"}
+FLOW = FLOWS["forge"]
 _INDEX_WAIT_SECONDS = 30.0  # a search may hold the embedded shard for a moment
+
+
+class Intake(Protocol):
+    """What a corpus brings to a run."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """Which corpus it is."""
+        ...
+
+    def begin(self, parts: Parts, *, dry_run: bool) -> Sequence[str]:
+        """The names of the sources to look at in this run; what has to disappear comes first."""
+        ...
+
+    def refresh(self, name: str) -> SourceReport:
+        """Bring one source up to date. Raises what is wrong with it. May be called from several threads."""
+        ...
+
+    def end(self, reports: Sequence[SourceReport]) -> list[SourceReport]:
+        """After all sources of a run that writes: what there is to forget and to note; more reports."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what upstream was asked with."""
+        ...
 
 
 @dataclass
@@ -44,9 +67,8 @@ class Run:
     flow: str
     dry_run: bool
     started: datetime
-    _settings: Settings
     _asked: Sequence[str]
-    _listed: dict[str, Source | RefusedSource]
+    _intake: Intake
     _parts: Parts
     _opened: Opened
     notes: Sequence[str] = ()
@@ -62,11 +84,8 @@ class Run:
 
         May be called from several threads, for different sources.
         """
-        source = self._listed[name]
-        if isinstance(source, RefusedSource):
-            return SourceReport(source=name, corpus="forge", outcome=SourceOutcome.REFUSED, reason=source.reason)
         try:
-            return refresh(source, mirror_of(self._settings, source), self._parts, dry_run=self.dry_run)
+            return self._intake.refresh(name)
         except Unavailable:
             raise
         except HuginnError as error:
@@ -83,18 +102,17 @@ class Run:
         cursor = self._parts.ledger.cursor(name).position
         return SourceReport(
             source=name,
-            corpus="forge",
+            corpus=self._intake.corpus,
             outcome=SourceOutcome.FAILED,
             reason=str(error),
             cursor={"before": cursor, "after": cursor},
         )
 
     def finish(self, reports: Sequence[SourceReport]) -> RunReport:
-        """Forget the sources that have left the settings, keep the journal, and tell what was done."""
+        """Forget the sources that have left, keep the journal, and tell what was done."""
         sources = list(reports)
         if not self.dry_run:
-            sources += [self._forget(name) for name in self._left()]
-            self._sweep_mirrors()
+            sources += self._intake.end(reports)
         rebuild = self.rebuild if self.dry_run else settle(self._opened, self._parts.checkpoints)
         report = RunReport(
             run=self.id,
@@ -112,72 +130,34 @@ class Run:
             self._parts.checkpoints.record(report, self._asked)
         return report
 
-    def _left(self) -> list[str]:
-        """The sources that are known but no longer in the settings. An empty list in the settings forgets nothing."""
-        if not self._listed:
-            return []
-        known = self._parts.points.keys() | self._parts.ledger.cursors.keys()
-        for other in self._parts.others():
-            known |= other.sources("forge").keys()
-        return sorted(known - self._listed.keys())
-
-    def _forget(self, name: str) -> SourceReport:
-        checkpoints = self._parts.checkpoints
-        before = self._parts.ledger.cursor(name).position
-        removed = []
-        for index in (self._parts.index, *self._parts.others()):
-            checkpoints.begin(index.id, "forge", name)
-            ids = [point.id for point in index.stored(Place(corpus="forge", sources=[name]), ["source"])]
-            writer = index.writer("forge", name)
-            writer.remove(ids)
-            checkpoints.forget(writer.acknowledge())
-            removed.append(len(ids))
-        return SourceReport(
-            source=name,
-            corpus="forge",
-            outcome=SourceOutcome.FORGOTTEN,
-            reason="no longer in the settings",
-            cursor={"before": before},
-            removed=removed[0],
-        )
-
-    def _sweep_mirrors(self) -> None:
-        """Delete the mirrors of sources that have left or moved; they are caches. Not while an address is in doubt."""
-        sources = list(self._listed.values())
-        if not sources or any(isinstance(source, RefusedSource) for source in sources):
-            return
-        root = self._settings.mirrors
-        sweep(root, [mirror_folder(root, each.name, each.address) for each in sources if isinstance(each, Source)])
-
 
 @contextmanager
 def open_run(
     settings: Settings,
     *,
-    flow: str = FLOW,
+    corpus: Corpus = "forge",
+    flow: str | None = None,
     only: Sequence[str] = (),
     dry_run: bool = False,
     wait: float = 0.0,
     rebuild: bool = False,
 ) -> Iterator[Run]:
-    """Open a run over all sources of the forge corpus, or those named in `only`.
+    """Open a run over all sources of a corpus, or those named in `only`. `flow`: its name in the journal.
 
     `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first.
 
     Raises `Busy` when another writer does not end within `wait` seconds, `Refused` for a name in `only` that the
-    settings do not know, `Unavailable` when the index, the checkpoint store or the disk cannot be used.
+    settings do not know, `Unavailable` when the index, the checkpoint store, the disk or the homeserver cannot be used.
     """
-    listed = {source.name: source for source in list_sources(settings)}
-    names = _chosen(listed, only)
+    flow = flow or FLOWS[corpus]
     started = now()
-    with writer_lock(settings.state, flow, wait=wait):
+    with closing(_intake(settings, corpus, only)) as intake, writer_lock(settings.state, flow, wait=wait):
         scrub.prepare(settings.state / "cache")
         embedder = reachable(open_embedder(settings.embedder), labels(settings))
         checkpoints = Checkpoints(settings.state)
         label = current_label(settings, embedder.identity)
         with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=rebuild) as opened:
             index = opened.target
-            ledger = checkpoints.ledger(index.id, "forge")
             carry = opened.with_vectors_of(label.identity)
             if not dry_run:
                 carry_witness(carry, index)
@@ -186,14 +166,13 @@ def open_run(
                 index,
                 Witnessed(embedder, index),
                 checkpoints,
-                ledger,
-                index.sources("forge"),
+                checkpoints.ledger(index.id, corpus),
+                index.sources(corpus),
                 carry=carry,
                 others=opened.all_others,
             )
-            yield Run(
-                uuid.uuid4().hex, names, flow, dry_run, started, settings, tuple(only), listed, parts, opened, notes
-            )
+            names = intake.begin(parts, dry_run=dry_run)
+            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, tuple(only), intake, parts, opened, notes)
 
 
 def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str] = ()) -> str | None:
@@ -202,21 +181,9 @@ def work_done_since(settings: Settings, flow: str, moment: datetime, only: Seque
     return checkpoints.done_since(flow, moment, only) if checkpoints.store.exists() else None
 
 
-def _chosen(listed: dict[str, Source | RefusedSource], only: Sequence[str]) -> list[str]:
-    unknown = sorted(set(only) - listed.keys())
-    if unknown:
-        known = ", ".join(listed) or "none"
-        raise Refused("only", f"the settings have no source {unknown[0]!r}", next_step=f"they have: {known}")
-    return [name for name in listed if not only or name in only]
+def _intake(settings: Settings, corpus: Corpus, only: Sequence[str]) -> Intake:
+    if corpus == "forge":
+        return ForgeIntake(settings, only)
+    from huginn.chat.intake import ChatIntake  # noqa: PLC0415 - the Matrix client takes half a second to load
 
-
-def mirror_of(settings: Settings, source: Source) -> Mirror:
-    """The mirror of a source, in the folder of mirrors."""
-    return Mirror(
-        mirror_folder(settings.mirrors, source.name, source.address),
-        source.address,
-        branch=source.branch,
-        token=source.token,
-        username=source.username,
-        timeout=settings.forge.timeout_seconds,
-    )
+    return ChatIntake(settings, only)

@@ -44,6 +44,23 @@ MIGRATIONS = (
     );
     """,
     "CREATE TABLE stamp (value VARCHAR NOT NULL)",
+    # Without keys: one writer looks up what is known before it adds, and an index over millions of ids is slow to open.
+    """
+    CREATE TABLE known_events (
+        index_id VARCHAR NOT NULL, room VARCHAR NOT NULL, event VARCHAR NOT NULL,
+        kind VARCHAR NOT NULL, target VARCHAR, sender VARCHAR NOT NULL, time BIGINT NOT NULL
+    );
+    CREATE TABLE rooms (
+        upstream VARCHAR, room VARCHAR,
+        reason VARCHAR, detail VARCHAR, event VARCHAR, alias VARCHAR,
+        is_listed_direct BOOLEAN NOT NULL, rules VARCHAR NOT NULL, checked TIMESTAMPTZ,
+        PRIMARY KEY (upstream, room)
+    );
+    CREATE TABLE run_tokens (
+        index_id VARCHAR, upstream VARCHAR, token VARCHAR NOT NULL,
+        PRIMARY KEY (index_id, upstream)
+    );
+    """,
 )
 
 

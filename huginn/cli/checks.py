@@ -194,8 +194,8 @@ def repositories(settings: Settings) -> list[Finding]:
 
 
 def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
+    from huginn.forge.intake import mirror_of
     from huginn.forge.listing import RefusedSource
-    from huginn.run import mirror_of
 
     if isinstance(source, RefusedSource):
         return Finding(check="repository", subject=source.name, outcome="wrong", detail=source.reason)

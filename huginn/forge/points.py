@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from huginn.forge.chunk import Chunk, chunks
 from huginn.forge.header import header
 from huginn.forge.language import language as language_of
-from huginn.forge.plan import WantedPoint
 from huginn.forge.read import decode
 from huginn.forge.skip import SkipReason
 from huginn.forge.tree import Change
 from huginn.ids import digest, forge_ids
 from huginn.index.payload import ForgePayload, moment
+from huginn.plan import WantedPoint
 from huginn.scrub import Clean, join, scrub
 
 
@@ -57,7 +57,7 @@ def points_of(repository: str, path: str, blob: str, change: Change, content: by
             text_sha256=text_digest,
             embedded_sha256=digest(embedded),
         )
-        points.append(WantedPoint(point_id, payload, embedded))
+        points.append(WantedPoint(point_id, path, payload, embedded))
     return FilePoints(tuple(points), masked=Counter(scrubbed.masked))
 
 

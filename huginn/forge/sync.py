@@ -12,11 +12,11 @@ from typing import Any
 
 from huginn.checkpoints import Advance, Cursor, Ledger
 from huginn.errors import HuginnError
-from huginn.forge.apply import Tally, apply, rehearse
+from huginn.forge.apply import FileTally, apply, rehearse
 from huginn.forge.gather import Look, gather
 from huginn.forge.listing import Source
 from huginn.forge.mirror import Mirror
-from huginn.forge.parts import Parts
+from huginn.parts import Parts
 from huginn.report import CursorMove, SourceOutcome, SourceReport
 
 
@@ -94,21 +94,15 @@ def _unchanged(source: Source, cursor: Cursor, parts: Parts, began: float) -> So
     )
 
 
-def _report(source: Source, cursor: Cursor, look: Look, tally: Tally, ledger: Ledger, began: float) -> SourceReport:
+def _report(source: Source, cursor: Cursor, look: Look, tally: FileTally, ledger: Ledger, began: float) -> SourceReport:
     return SourceReport(
         source=source.name,
         corpus="forge",
         outcome=SourceOutcome.OK,
         cursor=CursorMove(before=cursor.position, after=ledger.cursor(source.name).position),
         rewritten=look.rewritten,
-        chunks=tally.chunks,
-        embedded=tally.embedded,
-        reused=tally.reused,
-        written=tally.written,
-        updated=tally.updated,
-        removed=tally.removed,
-        masked=dict(sorted(tally.masked.items())),
         seconds=time.monotonic() - began,
+        **tally.told,
         **_sums(source, len(look.entries), ledger),
     )
 
@@ -127,7 +121,7 @@ def _sums(source: Source, seen: int, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _expected(source: Source, look: Look, tally: Tally, ledger: Ledger) -> Ledger:
+def _expected(source: Source, look: Look, tally: FileTally, ledger: Ledger) -> Ledger:
     """For a rehearsal: the items that were found in a whole look, else those known from before."""
     if not look.whole:
         return ledger

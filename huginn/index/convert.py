@@ -41,6 +41,9 @@ def to_filter(place: Place) -> Filter | None:
         ("path", place.paths),
         ("text_sha256", place.text_sha256),
         ("embedded_sha256", place.embedded_sha256),
+        ("messages[].event_id", place.events),
+        ("messages[].sender", place.senders),
+        ("alias", place.aliases),
     ):
         if values is not None:
             must.append(FieldCondition(key, match=MatchAny(list(values))))
@@ -48,10 +51,16 @@ def to_filter(place: Place) -> Filter | None:
         must.append(_within(place.within))
     if place.ids is not None:
         must.append(HasIdCondition({uuid.UUID(point_id) for point_id in place.ids}))
-    if place.after or place.before:
-        span = RangeDateTime(gte=_moment(place.after), lt=_moment(place.before))
-        must.append(FieldCondition("time", range=span))
+    if place.after:
+        must.append(FieldCondition(ends_in(place), range=RangeDateTime(gte=_moment(place.after))))
+    if place.before:
+        must.append(FieldCondition("time", range=RangeDateTime(lt=_moment(place.before))))
     return Filter(must=must) if must else None
+
+
+def ends_in(place: Place) -> str:
+    """The field with the moment that `after` is held against: a window lasts, a chunk has one moment."""
+    return "end_time" if place.corpus == "chat" else "time"
 
 
 def to_point(point: NewPoint) -> Point:

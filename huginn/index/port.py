@@ -28,7 +28,8 @@ class Place:
     """Which points are meant: every field that is given must hold; of several values in one field, any.
 
     None means anything goes, an empty sequence that nothing does. `within` are paths of files, or of folders for
-    everything under them. `after` is inclusive, `before` exclusive.
+    everything under them; `events` and `senders` are those of messages, of which a window holds several. `after` is
+    inclusive, `before` exclusive; in the corpus `chat` every window that reaches into the span is meant.
     """
 
     corpus: Corpus | None = None
@@ -38,6 +39,9 @@ class Place:
     text_sha256: Sequence[str] | None = None
     embedded_sha256: Sequence[str] | None = None
     ids: Sequence[str] | None = None
+    events: Sequence[str] | None = None
+    senders: Sequence[str] | None = None
+    aliases: Sequence[str] | None = None
     after: datetime | None = None
     before: datetime | None = None
 

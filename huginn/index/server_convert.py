@@ -13,7 +13,7 @@ import numpy as np
 from qdrant_client.http import models
 
 from huginn.embed.port import Vector
-from huginn.index.convert import MEANING, WORDS
+from huginn.index.convert import MEANING, WORDS, ends_in
 from huginn.index.port import Ask, NewPoint, Place
 from huginn.index.words import words_of_document, words_of_query
 
@@ -26,14 +26,21 @@ INDEXES: dict[str, models.KeywordIndexParams | models.DatetimeIndexParams] = {
     "path": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, prefix=True),
     "text_sha256": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "embedded_sha256": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    "alias": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    "messages[].event_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    "messages[].sender": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "time": models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME),
+    "end_time": models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME),
 }
 """The payload indexes: one for each field that `to_filter` and the facet over sources name."""
 
 
 def means_nothing(place: Place) -> bool:
     """Whether an empty choice leaves no point: then nobody has to be asked."""
-    choices = (place.sources, place.paths, place.within, place.text_sha256, place.embedded_sha256, place.ids)
+    choices = (
+        *(place.sources, place.paths, place.within, place.text_sha256, place.embedded_sha256),
+        *(place.ids, place.events, place.senders, place.aliases),
+    )
     return any(choice is not None and not choice for choice in choices)
 
 
@@ -47,6 +54,9 @@ def to_filter(place: Place) -> models.Filter | None:
         ("path", place.paths),
         ("text_sha256", place.text_sha256),
         ("embedded_sha256", place.embedded_sha256),
+        ("messages[].event_id", place.events),
+        ("messages[].sender", place.senders),
+        ("alias", place.aliases),
     ):
         if values is not None:
             must.append(models.FieldCondition(key=key, match=models.MatchAny(any=list(values))))
@@ -54,9 +64,10 @@ def to_filter(place: Place) -> models.Filter | None:
         must.append(_within(place.within))
     if place.ids is not None:
         must.append(models.HasIdCondition(has_id=list(place.ids)))
-    if place.after or place.before:
-        span = models.DatetimeRange(gte=_moment(place.after), lt=_moment(place.before))
-        must.append(models.FieldCondition(key="time", range=span))
+    if place.after:
+        must.append(models.FieldCondition(key=ends_in(place), range=models.DatetimeRange(gte=_moment(place.after))))
+    if place.before:
+        must.append(models.FieldCondition(key="time", range=models.DatetimeRange(lt=_moment(place.before))))
     return models.Filter(must=must) if must else None
 
 

@@ -28,7 +28,11 @@ _FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
     "path": KeywordIndexParams(prefix=True),
     "text_sha256": PayloadSchemaType.Keyword,
     "embedded_sha256": PayloadSchemaType.Keyword,
+    "alias": PayloadSchemaType.Keyword,
+    "messages[].event_id": PayloadSchemaType.Keyword,
+    "messages[].sender": PayloadSchemaType.Keyword,
     "time": PayloadSchemaType.Datetime,
+    "end_time": PayloadSchemaType.Datetime,
 }
 
 

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
+import huginn.forge.intake
 import huginn.forge.sync
-import huginn.run
 from huginn.checkpoints import Checkpoints
 from huginn.embed import BatchFailed
 from huginn.embed.wordllama import WordLlamaEmbedder
@@ -419,7 +419,7 @@ def test_a_defect_in_one_source_does_not_take_the_others_with_it(
             raise error
         return refresh(source, *arguments, **named)
 
-    with patch.object(huginn.run, "refresh", broken):
+    with patch.object(huginn.forge.intake, "refresh", broken):
         report = workspace.refresh()
     assert outcomes(report) == [("repo", "failed"), ("other", "ok")]
     assert "secret text" not in (report.sources[0].reason or "")

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huginn.forge.plan import WantedPoint, plan
 from huginn.ids import digest, forge_ids
 from huginn.index.payload import ForgePayload
 from huginn.index.port import StoredPoint
+from huginn.plan import WantedPoint, plan
 from huginn.scrub import scrub
 
 CLEAN = scrub("clean").clean
@@ -31,7 +31,7 @@ def wanted_point(name: str, line: int, embedded: str, path: str = "a.py") -> Wan
         text_sha256=digest(name),
         embedded_sha256=digest(embedded),
     )
-    return WantedPoint(forge_ids("repo", path, [digest(name)])[0], payload, CLEAN)
+    return WantedPoint(forge_ids("repo", path, [digest(name)])[0], path, payload, CLEAN)
 
 
 def as_stored(point: WantedPoint, *, has_vector: bool = True) -> StoredPoint:
@@ -60,7 +60,7 @@ def test_carrying_out_the_plan_gives_what_was_wanted_and_nothing_is_written_for_
         del store[point_id]
     assert store == {point.id: point.payload.model_dump(mode="json") for point in after}
     again = plan(after, [as_stored(point) for point in after])
-    assert (again.write, again.update, again.remove) == ((), {}, {})
+    assert (again.write, again.update, again.remove) == ((), {}, frozenset())
 
 
 def test_lines_that_moved_change_the_payload_alone() -> None:
@@ -77,6 +77,13 @@ def test_a_point_that_is_stored_by_its_words_is_told_and_left() -> None:
     point = wanted_point("a", 1, "x")
     made = plan([point], [as_stored(point, has_vector=False)])
     assert (made.write, made.update, made.words_only) == ((), {}, frozenset({"a.py"}))
+
+
+def test_what_must_disappear_first_is_written_whole_if_it_is_wanted_again() -> None:
+    stays, goes = wanted_point("a", 1, "x"), wanted_point("b", 1, "x")
+    made = plan([stays], [as_stored(stays), as_stored(goes)], remove_first={stays.id, goes.id})
+    assert (made.write, made.keep, made.remove) == ((stays,), (), frozenset())
+    assert made.remove_first == {stays.id, goes.id}
 
 
 def test_ids_count_equal_texts_and_do_not_mix_places() -> None:

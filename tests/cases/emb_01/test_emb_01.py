@@ -270,7 +270,7 @@ def test_missing_names_the_model_before_any_document_is_taken_apart(
     workspace: Workspace, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.state.mode = "missing"
-    monkeypatch.setattr("huginn.run.refresh", lambda *_: pytest.fail("a source was looked at"))
+    monkeypatch.setattr("huginn.forge.intake.refresh", lambda *_: pytest.fail("a source was looked at"))
     with pytest.raises(Refused, match=r"fake-embed:latest.*ollama pull fake-embed:latest"):
         workspace.refresh()
     assert server.state.calls == 0

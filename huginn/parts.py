@@ -1,4 +1,4 @@
-"""What a refresh of repositories works with, put together once for a run."""
+"""What a refresh of one corpus works with, put together once for a run."""
 
 from __future__ import annotations
 
