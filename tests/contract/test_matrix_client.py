@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from huginn.chat.client import Client, Patience
 from huginn.chat.homeserver import FactsUnread, TokenUnknown
 from huginn.chat.matrix import MatrixHomeserver
-from huginn.chat.scope import ScopedRoom
+from huginn.chat.scope import ScopedRoom, accepted_before
 from huginn.errors import Refused, Unavailable
 from tests.support.faulty_homeserver import Fault, FaultyHomeserver
 from tests.support.synapse import VERSIONS, Answered, Synapse, User
@@ -74,7 +74,7 @@ def talk(synapse: Synapse, opened: Open, version: str) -> Talk:
 
 
 def scoped(room: str) -> ScopedRoom:
-    return ScopedRoom(room, None)
+    return accepted_before(room, None)
 
 
 def bodies(events: list[Any]) -> list[str]:

@@ -13,15 +13,15 @@ from pydantic import SecretStr
 
 from huginn.chat import client as client_module
 from huginn.chat.client import Client, Patience
-from huginn.chat.homeserver import FactsUnread, Page, TokenUnknown
+from huginn.chat.homeserver import FactsUnread, Homeserver, Page, TokenUnknown
 from huginn.chat.matrix import MatrixHomeserver
-from huginn.chat.scope import ScopedRoom
+from huginn.chat.scope import accepted_before
 from huginn.errors import HuginnError, Refused, Unavailable
 from tests.support.faulty_homeserver import Fault, FaultyHomeserver
 
 TOKEN = "syt_not-a-real-token_of-chat"
 USER = "@reader:example.org"
-ROOM = ScopedRoom("!room:example.org", None)
+ROOM = accepted_before("!room:example.org", None)
 PATIENCE = Patience(attempts=3, seconds=2.0, first=0.01)
 LIMITED = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too fast"}
 ANSWERS = {
@@ -53,7 +53,7 @@ def homeserver(server: FaultyHomeserver, caplog: pytest.LogCaptureFixture) -> It
     assert TOKEN not in caplog.text + "".join(server.requests) + repr(vars(homeserver)) + repr(vars(homeserver._client))
 
 
-QUESTIONS: dict[str, Callable[[MatrixHomeserver], object]] = {
+QUESTIONS: dict[str, Callable[[Homeserver], object]] = {
     "joined_rooms": lambda homeserver: homeserver.joined_rooms(),
     "direct_rooms": lambda homeserver: homeserver.direct_rooms(),
     "changes": lambda homeserver: homeserver.changes("s0"),
