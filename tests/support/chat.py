@@ -67,7 +67,7 @@ class RoomInMemory:
     """`upstream` is all that the homeserver has; `feed` takes in some of it, and `texts` is what the index holds."""
 
     def __init__(self, upstream: Iterable[object] = ()) -> None:
-        self.upstream = list(upstream)
+        self.upstream: list[Any] = list(upstream)
         self.texts: dict[str, Message] = {}
         self.rebuilds = 0
         self.asked: list[str] = []

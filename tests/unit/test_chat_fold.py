@@ -144,7 +144,7 @@ def test_until_it_is_restored_a_message_with_a_redacted_edit_is_in_no_point() ->
     for body in ("newer", " "):
         room = fed([said("$o", "old"), edit("$e", "$o", "secret")])
         folded = room.feed([redaction("$r", "$e"), edit("$f", "$o", body, origin_server_ts=TIME + 9)])
-        assert (folded.restore, folded.texts, folded.gone) == ({"$o"}, {}, frozenset())
+        assert (folded.restore, folded.texts, folded.gone) == (frozenset({"$o"}), {}, frozenset())
 
 
 def test_an_edit_that_was_told_ahead_of_its_turn_and_is_redacted_then_goes() -> None:
@@ -205,7 +205,7 @@ def test_a_redaction_that_names_a_known_and_an_unknown_id_takes_both() -> None:
     parsed = parse(both, ROOM)
     assert wanted_ids(parsed) == {"$r", "$o", "$nobody"}
     folded = fold(parsed, {"$o": Known("$o", "message", None, ADA, TIME)}, {}, is_whole=False)
-    assert (folded.gone, folded.rebuild) == ({"$o", "$nobody"}, {"$r"})
+    assert (folded.gone, folded.rebuild) == (frozenset({"$o", "$nobody"}), frozenset({"$r"}))
 
 
 def test_events_do_not_change() -> None:
@@ -265,13 +265,14 @@ def test_nothing_is_restored_that_is_redacted_away_or_no_message() -> None:
     assert restored("$o", {**old, "room_id": "!other:x"}, [], MESSAGE, ROOM).message is None
     assert restored("$o", old, edits, {}, ROOM).message is None
     for kind in ("pruned", "edit", "redaction", "other"):
-        known: dict[str, Any] = {"$o": Known("$o", kind, None, ADA, TIME)}  # type: ignore[arg-type] # one of its words
+        known: dict[str, Any] = {"$o": Known("$o", kind, None, ADA, TIME)}
         assert restored("$o", old, edits, known, ROOM).message is None
     answer = restored("$o", pruned(old), edits, MESSAGE, ROOM)
     assert answer.message is None
     assert Known("$o", "pruned", None, ADA, TIME) in answer.learned
-    for rubbish in ("x", 5, {}, []):
-        assert restored("$o", rubbish, [rubbish, None], MESSAGE, ROOM).message is None
+    rubbish: list[object] = ["x", 5, {}, []]
+    for one in rubbish:
+        assert restored("$o", one, [one, None], MESSAGE, ROOM).message is None
 
 
 MESSAGES, EDITS, REDACTING = ["$a", "$b", "$c"], ["$e1", "$e2", "$e3", "$e4"], ["$r1", "$r2", "$r3"]
@@ -340,7 +341,7 @@ def test_the_end_state_is_that_of_the_set_in_whatever_batches_it_comes(data: st.
         assert not gone & set(room.texts), "redacted, and still there"
     assert room.bodies == expected(events)
     again = room.feed(order)
-    assert (again.texts, again.gone, again.restore, again.rebuild, again.learned) == ({}, set(), set(), set(), ())
+    assert not any((again.texts, again.gone, again.restore, again.rebuild, again.learned))
 
 
 @given(histories())
