@@ -233,15 +233,17 @@ def _keep_items(db: duckdb.DuckDBPyConnection, key: list[str], new: Advance) -> 
 
 
 def _keep_states(db: duckdb.DuckDBPyConnection, report: RunReport) -> None:
-    for source in report.sources:
-        key = [source.corpus, source.source]
-        if source.outcome is SourceOutcome.FORGOTTEN:
-            continue  # `forget` has dropped it
-        if source.is_well:
-            db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, NULL, NULL)", [*key, report.finished])
-        else:
+    """How each source has fared. Of one that was forgotten or is out of scope nothing is kept here."""
+    kept = [source for source in report.sources if source.outcome is not SourceOutcome.FORGOTTEN]
+    well = [source for source in kept if source.is_well and source.outcome is not SourceOutcome.REFUSED]
+    db.execute(
+        "INSERT OR REPLACE INTO sources SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), ?, NULL, NULL",
+        [[source.corpus for source in well], [source.source for source in well], report.finished],
+    )
+    for source in kept:
+        if not source.is_well:
             db.execute(
                 "INSERT INTO sources VALUES (?, ?, NULL, ?, ?) ON CONFLICT DO UPDATE SET "
                 "failing_since = coalesce(failing_since, excluded.failing_since), reason = excluded.reason",
-                [*key, report.finished, source.reason],
+                [source.corpus, source.source, report.finished, source.reason],
             )

@@ -54,10 +54,14 @@ class SourceReport(_Document):
     whether or not this run touched them: `seen` is the sum of `stored`, `skipped` and `failed`. All other counts are of
     this run. `words_only` are stored places of which a text has no vector, because the embedder refuses it; `shortened`
     those of which a text is too long for the embedder: only its beginning is found by meaning.
+
+    Of a room, whose `source` is its id and whose `name` its alias, all counts are of this run: `messages` that are new
+    or have another text now, `edits` and `redactions` that came in, and events that were skipped.
     """
 
     source: str
     corpus: Corpus
+    name: str | None = None
     outcome: SourceOutcome
     reason: str | None = None
     cursor: CursorMove = CursorMove()
@@ -68,6 +72,9 @@ class SourceReport(_Document):
     failed: int = 0
     words_only: int = 0
     shortened: int = 0
+    messages: int = 0
+    edits: int = 0
+    redactions: int = 0
     chunks: int = 0
     embedded: int = 0
     reused: int = 0
@@ -79,8 +86,9 @@ class SourceReport(_Document):
 
     @property
     def is_well(self) -> bool:
-        """Whether nobody has to look at this source."""
-        return self.outcome in (SourceOutcome.OK, SourceOutcome.UNCHANGED, SourceOutcome.FORGOTTEN)
+        """Whether nobody has to look at this source. To refuse a room is the rule at work, a repository a mistake."""
+        well = (SourceOutcome.OK, SourceOutcome.UNCHANGED, SourceOutcome.FORGOTTEN)
+        return self.outcome in well or (self.corpus == "chat" and self.outcome is SourceOutcome.REFUSED)
 
 
 class Rebuild(_Document):

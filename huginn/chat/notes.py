@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import astuple, dataclass
 from datetime import datetime
 
+from huginn.chat.scope import Reason
 from huginn.store import Store
 
 LEVEL = "level"
@@ -25,7 +26,7 @@ class RoomNote:
     """
 
     room: str
-    reason: str | None
+    reason: Reason | None
     detail: str | None
     event: str | None
     alias: str | None
@@ -58,7 +59,9 @@ class RoomNotes:
     def note(self, note: RoomNote) -> None:
         """Keep a verdict."""
         with self._store.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO rooms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [self._upstream, *astuple(note)])
+            db.execute(
+                "INSERT OR REPLACE INTO rooms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [self._upstream, *astuple(note)]
+            )
 
     def look_again(self, room: str) -> None:
         """Have the room's state read again by the next run."""
@@ -74,6 +77,4 @@ class RoomNotes:
                 "AND source IN (SELECT unnest(?::VARCHAR[]))",
                 [self._upstream, self._index_id, self._index_id, LEVEL, list(behind)],
             )
-            db.execute(
-                "INSERT OR REPLACE INTO run_tokens VALUES (?, ?, ?)", [self._index_id, self._upstream, token]
-            )
+            db.execute("INSERT OR REPLACE INTO run_tokens VALUES (?, ?, ?)", [self._index_id, self._upstream, token])

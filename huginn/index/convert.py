@@ -43,6 +43,7 @@ def to_filter(place: Place) -> Filter | None:
         ("embedded_sha256", place.embedded_sha256),
         ("messages[].event_id", place.events),
         ("messages[].sender", place.senders),
+        ("alias", place.aliases),
     ):
         if values is not None:
             must.append(FieldCondition(key, match=MatchAny(list(values))))

@@ -41,6 +41,7 @@ class Place:
     ids: Sequence[str] | None = None
     events: Sequence[str] | None = None
     senders: Sequence[str] | None = None
+    aliases: Sequence[str] | None = None
     after: datetime | None = None
     before: datetime | None = None
 

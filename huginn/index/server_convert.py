@@ -26,6 +26,7 @@ INDEXES: dict[str, models.KeywordIndexParams | models.DatetimeIndexParams] = {
     "path": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, prefix=True),
     "text_sha256": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "embedded_sha256": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    "alias": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "messages[].event_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "messages[].sender": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "time": models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME),
@@ -38,7 +39,7 @@ def means_nothing(place: Place) -> bool:
     """Whether an empty choice leaves no point: then nobody has to be asked."""
     choices = (
         *(place.sources, place.paths, place.within, place.text_sha256, place.embedded_sha256),
-        *(place.ids, place.events, place.senders),
+        *(place.ids, place.events, place.senders, place.aliases),
     )
     return any(choice is not None and not choice for choice in choices)
 
@@ -55,6 +56,7 @@ def to_filter(place: Place) -> models.Filter | None:
         ("embedded_sha256", place.embedded_sha256),
         ("messages[].event_id", place.events),
         ("messages[].sender", place.senders),
+        ("alias", place.aliases),
     ):
         if values is not None:
             must.append(models.FieldCondition(key=key, match=models.MatchAny(any=list(values))))

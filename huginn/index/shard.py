@@ -28,6 +28,7 @@ _FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
     "path": KeywordIndexParams(prefix=True),
     "text_sha256": PayloadSchemaType.Keyword,
     "embedded_sha256": PayloadSchemaType.Keyword,
+    "alias": PayloadSchemaType.Keyword,
     "messages[].event_id": PayloadSchemaType.Keyword,
     "messages[].sender": PayloadSchemaType.Keyword,
     "time": PayloadSchemaType.Datetime,
