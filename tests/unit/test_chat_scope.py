@@ -144,8 +144,9 @@ def test_what_a_sign_tells_names_no_user() -> None:
 
 def test_what_is_no_sign() -> None:
     events: list[object] = [
-        said("$1", "hello", type="m.bridge"),  # no state event
-        said("$2", "hello", sender="@_irc_x:y", room_id="!other:x"),
+        said("$1", "hello", type="m.bridge", room_id=ROOM),  # no state event
+        said("$2", "hello", type="m.bridge", room_id=ROOM, state_key=None),
+        said("$3", "hello", sender="@_irc_x:y", room_id="!other:x"),
         member(ADA, {"membership": "join", "is_direct": True}),
         member(READER, {"membership": "join", "is_direct": False}),
         *[member(user) for user in ("@telegrambot:x", "@ircmaster:x", "@a_b:x", "@slack:x", "@bridge-1:x")],

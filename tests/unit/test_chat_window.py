@@ -68,11 +68,13 @@ def test_a_long_message_is_cut_into_parts_of_its_own_at_the_end_of_a_line_a_sent
 
 def test_no_part_begins_within_a_character() -> None:
     woman = "\U0001f469\U0001f3fd\u200d\U0001f4bb"
-    for sign in ("ä", "a\u0308", "\U0001f469", woman, "กำ"):
-        body = sign * 2000
-        parts = [window.lines[0].body for window in windows([line(0, NOON, body)])]
-        assert "".join(parts) == body
-        assert all(len(part) % len(sign) == 0 for part in parts), sign
+    for sign in ("ä", "a\u0308", "\U0001f469", woman, "กี"):
+        for before in range(1, 20):
+            body = "x" * before + sign * 2000
+            parts = [window.lines[0].body for window in windows([line(0, NOON, body)])]
+            assert "".join(parts) == body
+            assert (len(parts[0]) - before) % len(sign) == 0, sign
+            assert all(len(part) % len(sign) == 0 for part in parts[1:]), sign
     marks = "a" + "\u0308" * 3000
     assert all(size(window) <= SIZE for window in windows([line(0, NOON, marks)]))
 
