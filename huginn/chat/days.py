@@ -6,20 +6,16 @@ goes on in the next one: it is held back until then, so that it is not embedded 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import islice
 
-from huginn.chat.known import KnownEvents
 from huginn.chat.points import points_of
 from huginn.chat.scope import ScopedRoom
-from huginn.chat.stored import day_of, day_of_point, events_of, lines_of
+from huginn.chat.stored import day_of, day_of_point, lines_of
 from huginn.chat.window import Line, windows
 from huginn.index.port import Index, Place, StoredPoint
 from huginn.plan import Plan, plan
-
-_WINDOWS_AT_ONCE = 256
 
 
 class Days:
@@ -36,6 +32,7 @@ class Days:
         self._index = index
         self._is_whole = is_whole
         self._wanted: dict[date, set[str]] = {}
+        self._there: dict[date, set[str]] = {}
         self._held: dict[str, Line] = {}
 
     def plans(
@@ -56,9 +53,13 @@ class Days:
             is_held = not is_last and day == max(by_day)
             yield self._plan(day, by_day[day], changed, touched, is_held=is_held)
 
-    def unwanted(self) -> Iterator[str]:
-        """After a whole reading: the stored windows that nobody wants."""
-        wanted = set[str]().union(*self._wanted.values())
+    def unwanted(self, *, is_written: bool) -> Iterator[str]:
+        """After a whole reading: the stored windows that nobody wants.
+
+        If not all is written, only those stay that were there already as they should be: another one may hold the text
+        of an edit that was redacted while nobody looked.
+        """
+        wanted = set[str]().union(*(self._wanted if is_written else self._there).values())
         stored = self._index.stored(Place(corpus="chat", sources=[self._room.id]), ["source"])
         return (point.id for point in stored if point.id not in wanted)
 
@@ -85,18 +86,9 @@ class Days:
         difference = plan(wanted, stored)
         if self._is_whole:
             self._wanted[day] = {point.id for point in wanted} - held
+            self._there[day] = {point.id for point in difference.keep}
             difference = replace(difference, remove=frozenset())  # the day may go on in the next batch
         return _without(difference, held)
-
-
-def vanished(room: ScopedRoom, index: Index, known: KnownEvents) -> Iterator[str]:
-    """After a whole reading: the windows of an index that hold a message which the homeserver has not given."""
-    stored = index.stored(Place(corpus="chat", sources=[room.id]), ["messages"])
-    while page := list(islice(stored, _WINDOWS_AT_ONCE)):
-        events: Mapping[str, set[str]] = {point.id: set(events_of(point)) for point in page}
-        found, _ = known.look_up(set[str]().union(*events.values()))
-        there = {event.id for event in found.values() if event.kind == "message"}
-        yield from (point_id for point_id, ids in events.items() if not ids <= there)
 
 
 def _without(difference: Plan, held: Collection[str]) -> Plan:

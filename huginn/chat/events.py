@@ -7,7 +7,7 @@ type nor a body, neither an id nor a clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from huginn.chat.text import MEDIA_KINDS, TEXT_KINDS, text_of
@@ -97,6 +97,17 @@ def parse(entry: object, room: str) -> list[Parsed]:
     if isinstance(parsed, Message | Textless) and (edit := _bundled(entry, event_id, room)):
         return [parsed, edit]
     return [parsed]
+
+
+def struck(parsed: Iterable[Parsed]) -> frozenset[str]:
+    """All that these events show to be redacted, known or not, whatever it is: nothing of it may be left anywhere."""
+    ids = set[str]()
+    for event in parsed:
+        if isinstance(event, Pruned):
+            ids.add(event.id)
+        elif isinstance(event, Redaction):
+            ids |= event.targets
+    return frozenset(ids)
 
 
 def usable_id(value: object) -> str | None:

@@ -49,6 +49,12 @@ class KnownEvents:
             with self._store.transaction(stamped=True) as db:
                 db.execute("DELETE FROM known_events WHERE index_id = ? AND room = ?", self._key)
 
+    def are_there(self) -> bool:
+        """Whether anything is noted of the room in the checkpoint store."""
+        with self._store.transaction() as db:
+            row = db.execute("SELECT 1 FROM known_events WHERE index_id = ? AND room = ? LIMIT 1", self._key).fetchone()
+        return row is not None
+
     def look_up(self, ids: Collection[str]) -> tuple[Mapping[str, Known], Mapping[str, Sequence[Known]]]:
         """The known events with these ids, and those that aim at one of them, by what they aim at.
 

@@ -7,14 +7,15 @@ disappear is removed first, from every index on disk, and acknowledged before an
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from huginn import scrub
 from huginn.apply import Tally, carry_out, rehearse
-from huginn.chat.days import Days, vanished
-from huginn.chat.events import Message, parse
+from huginn.chat.days import Days
+from huginn.chat.elsewhere import Elsewhere
+from huginn.chat.events import Message, parse, struck
 from huginn.chat.fold import Folded, fold, restored, wanted_ids
 from huginn.chat.homeserver import Homeserver
 from huginn.chat.known import KnownEvents
@@ -68,6 +69,7 @@ class Reading:
         self._is_whole = is_whole
         self._dry_run = dry_run
         self._days = Days(room, parts.index, is_whole=is_whole)
+        self._elsewhere = Elsewhere(room, parts)
         self._away: HuginnError | None = None
 
     def read(self, since: str | None, writer: Writer) -> HuginnError | None:
@@ -110,17 +112,17 @@ class Reading:
         if folded.rebuild:
             raise UnknownRedaction
         self.known.learn(folded.learned)
-        changed = folded.gone | folded.restore
+        changed = folded.gone | folded.restore | struck(parsed)
         touched = self._windows_with(changed)
         if not self._dry_run:
             self._remove_everywhere(changed, touched, writer)
         texts = self._texts(folded)
         self._count(folded, len(touched))
-        if self._away is not None:
-            return
         plans = self._days.plans(self._lines(texts), changed, touched, is_last=is_last)
         if self._dry_run:
             rehearse(plans, self._parts, self.tally)
+        elif self._away is not None:
+            deque(plans, maxlen=0)  # only to find what is there already as it should be
         else:
             self._away = carry_out(plans, writer, self._parts, self.tally)
 
@@ -136,17 +138,13 @@ class Reading:
         if touched:
             writer.remove([point.id for point in touched])
             writer.acknowledge()
-        if events:
-            place = Place(corpus="chat", sources=[self._room.id], events=sorted(events))
-            for other in self._parts.others():
-                elsewhere = other.writer("chat", self._room.id)
-                elsewhere.remove([point.id for point in other.stored(place, ["source"])])
-                elsewhere.acknowledge()
+        self._elsewhere.remove(events)
 
     def _texts(self, folded: Folded) -> dict[str, Message]:
         """What each new or changed message says now; for a body that is nowhere any more the homeserver is asked."""
         texts = dict(folded.texts)
-        for event_id in sorted(folded.restore):
+        known, _ = self.known.look_up(folded.restore)
+        for event_id in sorted(event.id for event in known.values() if event.kind == "message"):
             original = self._homeserver.event(self._room, event_id)
             edits = self._homeserver.edits(self._room, event_id)
             known, _ = self.known.look_up({event_id, *(str(edit.get("event_id")) for edit in edits)})
@@ -166,18 +164,11 @@ class Reading:
 
     def _remove_unwanted(self, writer: Writer) -> None:
         """After a whole reading: remove the windows that nobody wants, here and in the other indexes."""
-        if self._away is None:
-            unwanted = list(self._days.unwanted())
-        else:  # what was read is not all written: only what has vanished upstream goes
-            unwanted = list(vanished(self._room, self._parts.index, self.known))
+        unwanted = list(self._days.unwanted(is_written=self._away is None))
         self.tally.removed += len(unwanted)
-        if self._dry_run:
-            return
-        writer.remove(unwanted)
-        for other in self._parts.others():
-            elsewhere = other.writer("chat", self._room.id)
-            elsewhere.remove(list(vanished(self._room, other, self.known)))
-            elsewhere.acknowledge()
+        if not self._dry_run:
+            writer.remove(unwanted)
+            self._elsewhere.remove_vanished(self.known)
 
     def _count(self, folded: Folded, removed: int) -> None:
         self.tally.messages += folded.messages

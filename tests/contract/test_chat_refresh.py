@@ -171,6 +171,42 @@ def test_a_redaction_reaches_an_index_that_is_kept_or_being_built(workspace: Cha
     assert "walrus" not in workspace.texts()
 
 
+def test_a_redacted_edit_reaches_an_index_that_is_being_replaced(workspace: ChatWorkspace, garden: ModelRoom) -> None:
+    message = garden.send(A, "heron")
+    edit = garden.edit(A, message, "a regretted walrus")
+    workspace.refresh()
+    garden.redact(A, edit)
+    versions = {**huginn.rules.versions(), "fold": "another"}
+    with (
+        patch.object(huginn.rules, "versions", lambda: versions),
+        patch.object(WordLlamaEmbedder, "embed", side_effect=Unavailable("embedder", "is away")),
+    ):
+        workspace.refresh()
+    assert "walrus" not in workspace.texts()
+
+
+@pytest.mark.parametrize("is_being_replaced", [False, True])
+def test_what_was_redacted_is_gone_when_the_checkpoint_store_is_lost_and_the_embedder_away(
+    workspace: ChatWorkspace, garden: ModelRoom, is_being_replaced: bool
+) -> None:
+    message = garden.send(A, "heron")
+    edit = garden.edit(A, message, "a regretted walrus")
+    garden.send(A, "osprey", START + 9 * HOUR)
+    workspace.refresh()
+    garden.redact(A, edit)
+    workspace.lose_checkpoints()
+    versions = huginn.rules.versions()
+    if is_being_replaced:
+        versions["fold"] = "another"
+    with (
+        patch.object(huginn.rules, "versions", lambda: versions),
+        patch.object(WordLlamaEmbedder, "embed", side_effect=Unavailable("embedder", "is away")),
+    ):
+        workspace.refresh()
+    assert "walrus" not in workspace.texts()
+    assert is_being_replaced or "osprey" in workspace.texts()
+
+
 def test_a_failed_write_leaves_the_cursor_open_and_the_next_run_mends_it(
     workspace: ChatWorkspace, garden: ModelRoom
 ) -> None:
