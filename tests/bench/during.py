@@ -35,7 +35,6 @@ class _Refreshes:
                 ended = refresh.answer()
             else:
                 refresh.line()
-                refresh.line()
                 search = "tests.bench.runs:search_until_told"
                 with self.place.started(search, config=config, questions=_QUESTIONS, pause=pause) as searches:
                     ended = refresh.answer()
