@@ -65,6 +65,11 @@ class Place:
         shutil.copytree(rules, folder / "state" / "cache")
         return file
 
+    def environment(self) -> dict[str, str]:
+        """That of all children: none of the caller's settings, and byte code that is kept, as after an installation."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(("HUGINN_", "PYTHON"))}
+        return {**ours, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(self.folder / "pycache")}
+
     def child(self, function: str, **arguments: Any) -> Any:
         """What a function gives in a process of its own."""
         with self.started(function, **arguments) as running:
@@ -76,7 +81,7 @@ class Place:
     ) -> Iterator[Running]:
         """The same, while something else goes on; killed at the end if it is still at work."""
         command = [sys.executable, "-m", "tests.bench.child", function, json.dumps(arguments)]
-        running = Running(command, environment or {})
+        running = Running(command, {**self.environment(), **(environment or {})})
         try:
             yield running
         finally:
@@ -88,11 +93,10 @@ class Running:
     """A child process at work. Its standard input is a pipe: a child may wait for its end as for a word to stop."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("HUGINN_")}
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**kept, "PYTHONPATH": str(ROOT), **environment},
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
