@@ -40,8 +40,10 @@ class _Refreshes:
                     ended = refresh.answer()
                     searches.stop()
                     found = searches.answer()
-                within = [seconds for began, seconds in found if began + seconds < ended["refreshed"]]
-                self.asked.setdefault(pause, []).extend(within)
+                within = [each for each in found if each[1] < ended["refreshed"]]
+                if not all(is_answered for _, _, is_answered in within):
+                    raise CouldNotMeasure("a search was not answered in the middle of a refresh")
+                self.asked.setdefault(pause, []).extend(end - begin for begin, end, _ in within)
         shutil.rmtree(folder)
         return float(ended["refreshed"] - ended["opened"])
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from huginn import scrub
+from huginn.errors import Unavailable
 from huginn.forge.header import header
 from huginn.ids import digest
 from huginn.index.folder import Folders
@@ -100,17 +101,21 @@ def search_all(config: str, questions: list[list[str]]) -> list[float]:
     return seconds
 
 
-def search_until_told(config: str, questions: list[list[str]], pause: float) -> list[tuple[float, float]]:
-    """Searches, one every `pause` seconds or one after the other, until standard input ends: when, and how long."""
+def search_until_told(config: str, questions: list[list[str]], pause: float) -> list[tuple[float, float, bool]]:
+    """Searches, one every `pause` seconds or at once, until standard input ends: from when to when, and answered?"""
     settings = load(Path(config))
     told = threading.Event()
     threading.Thread(target=_wait_for_the_word, args=(told,), daemon=True).start()
     search(settings, Query(texts=questions[0]))
-    found: list[tuple[float, float]] = []
+    found: list[tuple[float, float, bool]] = []
     while not told.is_set():
         began = time.monotonic()
-        search(settings, Query(texts=questions[len(found) % len(questions)]))
-        found.append((began, time.monotonic() - began))
+        try:
+            search(settings, Query(texts=questions[len(found) % len(questions)]))
+        except Unavailable:
+            found.append((began, time.monotonic(), False))
+        else:
+            found.append((began, time.monotonic(), True))
         told.wait(max(0.0, began + pause - time.monotonic()))
     return found
 
