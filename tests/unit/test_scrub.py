@@ -218,7 +218,7 @@ class TestCompilation:
         program = (
             "import sys, pathlib, huginn.scrub as s\n"
             "if len(sys.argv) > 1: s.prepare(pathlib.Path(sys.argv[1]))\n"
-            "s.scrub('x')"
+            "s.scrub('x1')"
         )
         home, cache = tmp_path / "home", tmp_path / "state" / "rules"
         home.mkdir()
