@@ -11,6 +11,7 @@ import pytest
 
 from huginn.apply import Tally, carry_out
 from huginn.checkpoints import Checkpoints, Ledger
+from huginn.embed.ahead import Threads
 from huginn.embed.port import Identity, Vector
 from huginn.errors import Unavailable
 from huginn.index.port import Index, Place
@@ -30,7 +31,7 @@ class Scripted:
     identity = Identity("test-model", "sha256:0", 4)
     model = identity.model
     software: Sequence[str] = ()
-    batch_size, batch_characters, width = 64, 1 << 30, 1
+    batch_size, batch_characters, width, many = 64, 1 << 30, 1, 1_000
 
     def __init__(self, before: Callable[[], None]) -> None:
         self._before = before
@@ -43,6 +44,9 @@ class Scripted:
         return [np.array([len(text), 1, 0, 0], dtype=np.float32) for text in texts]
 
     embed_query = embed
+
+    def ahead(self) -> Threads:
+        return Threads(self)
 
     def probe(self) -> Vector:
         return self.embed([STAYS.embedded])[0]
