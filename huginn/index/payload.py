@@ -6,6 +6,7 @@ A payload is a pure function of upstream, settings and rules: two builds of the 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
@@ -13,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 PAYLOAD_VERSION = "1"
 
 
+@lru_cache(maxsize=1024)  # all chunks of a file have the same
 def _to_text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
