@@ -149,7 +149,7 @@ class _Running:
 
 def _start(memory: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", _START, json.dumps(sys.path), str(memory)],
+        [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(memory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # an error's text might repeat what it was given
