@@ -9,15 +9,17 @@ of the software alone is told and written down; it is no reason to build anew.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from huginn.embed.port import Embedder, Identity, Vector
-from huginn.errors import Refused
+from huginn.embed.checked import probe_text
+from huginn.embed.port import Ahead, Culprit, Embedder, Identity, Shortened, Vector
+from huginn.errors import Refused, Unavailable
 from huginn.scrub import Clean
 
 _LEAST_COSINE = 0.999  # other hardware rounds otherwise, and stays far above it
@@ -83,6 +85,7 @@ class Witnessed:
         self.batch_size = self._embedder.batch_size
         self.batch_characters = self._embedder.batch_characters
         self.width = self._embedder.width
+        self.many = self._embedder.many
 
     @property
     def identity(self) -> Identity:
@@ -100,7 +103,7 @@ class Witnessed:
 
     def embed(self, texts: Sequence[Clean]) -> Sequence[Vector]:
         """As the embedder does, once it is sure that its vectors fit those of the index."""
-        self._require_same()
+        self._require_same(self._embedder.probe)
         return self._embedder.embed(texts)
 
     def embed_query(self, texts: Sequence[Clean]) -> Sequence[Vector]:
@@ -111,11 +114,18 @@ class Witnessed:
         """As the embedder does."""
         return self._embedder.probe()
 
-    def _require_same(self) -> None:
+    @contextmanager
+    def ahead(self) -> Iterator[Ahead]:
+        """As the embedder does, once it is sure that its vectors fit those of the index."""
+        with self._embedder.ahead() as inner:
+            self._require_same(lambda: _probed(inner))
+            yield inner
+
+    def _require_same(self, probe: Callable[[], Vector]) -> None:
         with self._lock:
             if self._is_sure:
                 return
-            vector, kept = self._embedder.probe(), self._keeper.witness
+            vector, kept = probe(), self._keeper.witness
             if kept.probe is None:
                 self._keeper.keep_witness(
                     Witness(probe=tuple(float(number) for number in vector), software=tuple(self.software))
@@ -128,3 +138,11 @@ class Witnessed:
                     "folder and run 'huginn refresh': it is built anew",
                 )
             self._is_sure = True
+
+
+def _probed(ahead: Ahead) -> Vector:
+    """The vector of the probe, from who is to make all others: a model that is not needed here is not loaded here."""
+    (answer,) = ahead.submit([probe_text()])()
+    if isinstance(answer, Culprit):
+        raise Unavailable("embedder", f"it cannot embed a harmless text ({answer.reason})")
+    return answer.vector if isinstance(answer, Shortened) else answer

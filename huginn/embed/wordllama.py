@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from huginn.embed.checked import probe_text
-from huginn.embed.port import BatchFailed, Identity, Vector
+from huginn.embed.port import Ahead, BatchFailed, Identity, Vector
+from huginn.embed.second import SecondProcess
 from huginn.errors import Unavailable
 from huginn.scrub import Clean
 
@@ -35,6 +37,7 @@ class WordLlamaEmbedder:
     batch_size = _BATCH
     batch_characters = 1 << 30  # a text costs what it holds, whatever stands beside it
     width = 1
+    many = 1_500  # a second process is ready after half a second, in which as many are embedded here
 
     @property
     def identity(self) -> Identity:
@@ -69,6 +72,14 @@ class WordLlamaEmbedder:
             rows = matrix[encoding.ids]
             vectors.append(np.add.reduce(rows, axis=0, dtype=np.float32) / np.float32(len(encoding.ids)))
         return vectors
+
+    def ahead(self) -> AbstractContextManager[Ahead]:
+        """A second process: the tokenizer holds this one up, and whoever writes to the embedded index does too."""
+        return self._second.used()
+
+    @cached_property
+    def _second(self) -> SecondProcess:
+        return SecondProcess(self.identity)
 
 
 @cache

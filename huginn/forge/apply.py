@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from huginn.apply import Tally, carry_out
+from huginn.apply import PIECE, Tally, carry_out
 from huginn.apply import rehearse as rehearse_plans
 from huginn.checkpoints import Item
 from huginn.forge.gather import Look
@@ -23,7 +23,6 @@ from huginn.parts import Parts
 from huginn.plan import Plan, WantedPoint, plan
 from huginn.scrub import holds_secret, scrub
 
-_BATCH_POINTS = 256
 _BATCH_FILES = 256
 
 ReadBlob = Callable[[str], bytes]
@@ -76,26 +75,32 @@ def _plans(source: Source, mirror: Mirror, look: Look, index: Index, tally: File
 def _batches(
     source: Source, look: Look, read: ReadBlob, tally: FileTally
 ) -> Iterator[tuple[list[str], list[WantedPoint]]]:
+    """Touched paths with the points of their files: together no more points than are written at once, if they can."""
     paths: list[str] = []
     wanted: list[WantedPoint] = []
     for path in look.touched:
-        shown, is_secret = _shown(path)
-        tally.looked_at.append(shown)
-        paths.append(path)
-        if path in look.entries:
-            found = _file(source, look, path, read, is_secret=is_secret)
-            if found.skip:
-                tally.items[shown] = Item("skipped", found.skip.value)
-            tally.masked += found.masked
-            if found.points:
-                tally.wanted_paths.add(path)
-            wanted.extend(found.points)
-        if len(wanted) >= _BATCH_POINTS or len(paths) >= _BATCH_FILES:
-            tally.chunks += len(wanted)
+        points = _points(source, look, path, read, tally)
+        if (wanted and len(wanted) + len(points) > PIECE) or len(paths) == _BATCH_FILES:
             yield paths, wanted
             paths, wanted = [], []
-    tally.chunks += len(wanted)
+        paths.append(path)
+        wanted.extend(points)
     yield paths, wanted
+
+
+def _points(source: Source, look: Look, path: str, read: ReadBlob, tally: FileTally) -> tuple[WantedPoint, ...]:
+    shown, is_secret = _shown(path)
+    tally.looked_at.append(shown)
+    if path not in look.entries:
+        return ()
+    found = _file(source, look, path, read, is_secret=is_secret)
+    if found.skip:
+        tally.items[shown] = Item("skipped", found.skip.value)
+    if found.points:
+        tally.wanted_paths.add(path)
+    tally.masked += found.masked
+    tally.chunks += len(found.points)
+    return found.points
 
 
 def _file(source: Source, look: Look, path: str, read: ReadBlob, *, is_secret: bool) -> FilePoints:

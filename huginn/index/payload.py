@@ -6,6 +6,7 @@ A payload is a pure function of upstream, settings and rules: two builds of the 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
@@ -13,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 PAYLOAD_VERSION = "1"
 
 
+@lru_cache(maxsize=1024)  # all chunks of a file have the same
 def time_text(moment: datetime) -> str:
     """A moment as it is stored: in UTC, with milliseconds where it has any."""
     fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
