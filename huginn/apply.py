@@ -20,13 +20,23 @@ from huginn.parts import Parts
 from huginn.plan import Plan, WantedPoint
 from huginn.scrub import Clean
 
+PIECE = 256
+"""How many points a plan writes at least, if there are so many: its last place is taken in whole."""
+
+AHEAD = 1
+"""How many such pieces are on their way: so many times `PIECE` texts, and the rest of one place, are embedded again
+by the run after one that was killed."""
+
 _SHORTENED = Item("shortened", "longer than the embedder takes: only the beginning is found by meaning")
 _WORDS_ONLY = Item("words_only", "refused by the embedder in an earlier run")
 
 
 @dataclass
 class Tally:
-    """What was done with one source, in numbers; `items` are the places about which something is to be told."""
+    """What was done with one source, in numbers; `items` are the places about which something is to be told.
+
+    `done` tells how far it is: the places whose plans are carried out, or the events that were read.
+    """
 
     items: dict[str, Item] = field(default_factory=dict)
     masked: Counter[str] = field(default_factory=Counter)
@@ -36,6 +46,7 @@ class Tally:
     written: int = 0
     updated: int = 0
     removed: int = 0
+    done: int = 0
 
     @property
     def told(self) -> dict[str, Any]:
@@ -123,13 +134,15 @@ def _new_point(point: WantedPoint, answer: Vector | Shortened | Culprit, tally: 
 
 
 def _write(writer: Writer, points: list[NewPoint], each: Plan, tally: Tally) -> None:
-    unstored = writer.upsert(points)
-    for point in each.write:
+    unwritten = writer.upsert(points)
+    unchanged = writer.update(each.update)
+    unstored = {**unwritten, **unchanged}
+    for point in (*each.write, *each.keep):
         if point.id in unstored:
             tally.items[point.place] = Item("failed", unstored[point.id])
-    writer.update(each.update)
     writer.remove([*each.remove, *unstored])  # what an id stood for before is no longer so
-    tally.written -= len(unstored)
+    tally.written -= len(unwritten)
+    tally.updated -= len(unchanged)
 
 
 def _remove(writer: Writer, ids: Collection[str], tally: Tally) -> None:
@@ -144,6 +157,7 @@ def _count(each: Plan, known: Collection[str], embedded: int, tally: Tally) -> N
     tally.written += len(each.write)
     tally.updated += len(each.update)
     tally.removed += len(each.remove)
+    tally.done += each.covers
 
 
 def _tell(each: Plan, tally: Tally) -> None:

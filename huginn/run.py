@@ -23,6 +23,7 @@ from huginn.forge.intake import ForgeIntake
 from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.lock import writer_lock
 from huginn.parts import Parts
+from huginn.progress import Progress
 from huginn.rebuild import outlook, settle
 from huginn.report import Corpus, Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label
@@ -60,7 +61,10 @@ class Intake(Protocol):
 
 @dataclass
 class Run:
-    """A run that is open. `sources` are the names of what it will refresh, refused ones included."""
+    """A run that is open. `sources` are the names of what it will refresh, refused ones included.
+
+    `progress` tells how far the sources are that are at work; it may be read at any time, from any thread.
+    """
 
     id: str
     sources: Sequence[str]
@@ -72,6 +76,7 @@ class Run:
     _parts: Parts
     _opened: Opened
     notes: Sequence[str] = ()
+    progress: Progress = field(default_factory=Progress)
     _unavailable: set[str] = field(default_factory=set)
 
     @property
@@ -85,7 +90,8 @@ class Run:
         May be called from several threads, for different sources.
         """
         try:
-            return self._intake.refresh(name)
+            with self.progress.at_work_on(name):
+                return self._intake.refresh(name)
         except Unavailable:
             raise
         except HuginnError as error:
@@ -172,7 +178,19 @@ def open_run(
                 others=opened.all_others,
             )
             names = intake.begin(parts, dry_run=dry_run)
-            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, tuple(only), intake, parts, opened, notes)
+            yield Run(
+                uuid.uuid4().hex,
+                names,
+                flow,
+                dry_run,
+                started,
+                tuple(only),
+                intake,
+                parts,
+                opened,
+                notes,
+                parts.progress,
+            )
 
 
 def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str] = ()) -> str | None:

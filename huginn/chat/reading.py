@@ -74,6 +74,7 @@ class Reading:
         self._rules = rules
         self._is_whole = is_whole
         self._dry_run = dry_run
+        parts.progress.follow(room.id, lambda: self.tally.done)
         self._wanted: dict[date, set[str]] = {}
         self._away: HuginnError | None = None
 
@@ -112,6 +113,7 @@ class Reading:
         if folded.rebuild:
             raise UnknownRedaction
         self.known.learn(folded.learned)
+        self.tally.done += len(events)
         changed = folded.gone | folded.restore
         touched = self._windows_with(changed)
         if not self._dry_run:

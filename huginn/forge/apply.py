@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from huginn.apply import Tally, carry_out
+from huginn.apply import PIECE, Tally, carry_out
 from huginn.apply import rehearse as rehearse_plans
 from huginn.checkpoints import Item
 from huginn.forge.gather import Look
@@ -23,7 +23,6 @@ from huginn.parts import Parts
 from huginn.plan import Plan, WantedPoint, plan
 from huginn.scrub import holds_secret, scrub
 
-_BATCH_POINTS = 256
 _BATCH_FILES = 256
 
 ReadBlob = Callable[[str], bytes]
@@ -43,6 +42,7 @@ class FileTally(Tally):
 def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[FileTally, Receipt]:
     """Write what the look asks for; returns when the store has acknowledged all of it."""
     tally = FileTally()
+    parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     writer = parts.index.writer("forge", source.name)
     away = carry_out(_plans(source, mirror, look, parts.index, tally), writer, parts, tally)
     for other in parts.others():
@@ -56,6 +56,7 @@ def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[Fil
 def rehearse(source: Source, mirror: Mirror, look: Look, parts: Parts) -> FileTally:
     """What `apply` would do, in numbers: nothing is embedded and nothing written."""
     tally = FileTally()
+    parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     rehearse_plans(_plans(source, mirror, look, parts.index, tally), parts, tally)
     return tally
 
@@ -70,7 +71,7 @@ def _plans(source: Source, mirror: Mirror, look: Look, index: Index, tally: File
                 stored = list(index.stored(Place(corpus="forge", sources=[source.name], paths=paths)))
             full = {point.place for point in wanted}
             vanished = frozenset(point.id for point in stored if point.payload["path"] not in full)
-            yield replace(plan(wanted, stored), vanished=vanished)
+            yield replace(plan(wanted, stored), vanished=vanished, covers=len(paths))
 
 
 def _batches(
@@ -90,7 +91,7 @@ def _batches(
             if found.points:
                 tally.wanted_paths.add(path)
             wanted.extend(found.points)
-        if len(wanted) >= _BATCH_POINTS or len(paths) >= _BATCH_FILES:
+        if len(wanted) >= PIECE or len(paths) >= _BATCH_FILES:
             tally.chunks += len(wanted)
             yield paths, wanted
             paths, wanted = [], []

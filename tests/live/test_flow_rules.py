@@ -22,6 +22,7 @@ from flows.writer import WRITER_LIMIT
 from huginn import report
 from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.lock import writer_lock
+from huginn.progress import Progress
 from huginn.report import RunReport, SourceOutcome, SourceReport
 from huginn.run import Run
 from huginn.settings import Settings
@@ -42,6 +43,7 @@ class ScriptedRun(Run):
         self.dry_run = dry_run
         self.calls: Counter[str] = Counter()
         self.started = report.now()
+        self.progress = Progress()
 
     def refresh(self, source: str) -> SourceReport:
         self.calls[source] += 1
