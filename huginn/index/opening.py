@@ -106,7 +106,7 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: 
     """
     shelf = open_shelf(settings)
     current = shelf.current()
-    for unneeded in outlived(current, shelf.others(), now() - timedelta(hours=settings.index.keep_hours)):
+    for unneeded in outlived(current, shelf.others(), label, now() - timedelta(hours=settings.index.keep_hours)):
         shelf.drop(unneeded)
     choice = choose(current, shelf.others(), label)
     if choice.is_building and settings.index.rebuild == "ask" and not rebuild:

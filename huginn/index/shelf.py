@@ -92,11 +92,16 @@ def choose(current: Collection | None, others: Sequence[Collection], label: Labe
     return Choice(None, is_building=current is not None, drop=unwanted)
 
 
-def outlived(current: Collection | None, others: Sequence[Collection], oldest: datetime) -> list[Collection]:
-    """The retired collections that need not be kept: since before `oldest`, or holding what is masked by now."""
+def outlived(
+    current: Collection | None, others: Sequence[Collection], label: Label, oldest: datetime
+) -> list[Collection]:
+    """The retired collections that need not be kept: since before `oldest`, or holding what is masked by now.
+
+    `label` is the one wanted now: the current collection goes on answering under its own until the new one is complete.
+    """
+    scrubs = {label.scrub} | ({current.label.scrub} if current is not None else set())
     return [
         other
         for other in others
-        if other.retired is not None
-        and (other.retired < oldest or (current is not None and other.label.scrub != current.label.scrub))
+        if other.retired is not None and (other.retired < oldest or scrubs != {other.label.scrub})
     ]

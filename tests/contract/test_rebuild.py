@@ -278,4 +278,7 @@ def test_what_is_retired_is_kept_for_a_while_unless_it_was_scrubbed_otherwise() 
     leaky = collection("leaky", ONE.model_copy(update={"scrub": "before"}), MOMENT)
     building = collection("building", TWO)
     oldest = MOMENT - timedelta(days=1)
-    assert outlived(current, [fresh, stale, leaky, building], oldest) == [stale, leaky]
+    assert outlived(current, [fresh, stale, leaky, building], ONE, oldest) == [stale, leaky]
+    assert outlived(None, [fresh, leaky], ONE, oldest) == [leaky]
+    stricter = ONE.model_copy(update={"scrub": "next"})
+    assert outlived(current, [fresh, building], stricter, oldest) == [fresh]
