@@ -17,7 +17,7 @@ from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
-from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
+from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software, witness_of
 from huginn.errors import HuginnError, Unavailable, unforeseen
 from huginn.forge.intake import ForgeIntake
 from huginn.index.opening import Opened, labels, open_for_refresh
@@ -150,7 +150,8 @@ def open_run(
 ) -> Iterator[Run]:
     """Open a run over all sources of a corpus, or those named in `only`. `flow`: its name in the journal.
 
-    `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first.
+    `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first, and where
+    the model gives other vectors than before under the same digest.
 
     Raises `Busy` when another writer does not end within `wait` seconds, `Refused` for a name in `only` that the
     settings do not know, `Unavailable` when the index, the checkpoint store, the disk or the homeserver cannot be used.
@@ -162,7 +163,8 @@ def open_run(
         embedder = reachable(open_embedder(settings.embedder), labels(settings))
         checkpoints = Checkpoints(settings.state)
         label = current_label(settings, embedder.identity)
-        with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=rebuild) as opened:
+        asked = witness_of(embedder) if rebuild else None
+        with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=asked) as opened:
             index = opened.target
             carry = opened.with_vectors_of(label.identity)
             if not dry_run:
