@@ -33,7 +33,10 @@ _WORDS_ONLY = Item("words_only", "refused by the embedder in an earlier run")
 
 @dataclass
 class Tally:
-    """What was done with one source, in numbers; `items` are the places about which something is to be told."""
+    """What was done with one source, in numbers; `items` are the places about which something is to be told.
+
+    `done` tells how far it is: the places whose plans are carried out, or the events that were read.
+    """
 
     items: dict[str, Item] = field(default_factory=dict)
     masked: Counter[str] = field(default_factory=Counter)
@@ -43,6 +46,7 @@ class Tally:
     written: int = 0
     updated: int = 0
     removed: int = 0
+    done: int = 0
 
     @property
     def told(self) -> dict[str, Any]:
@@ -119,6 +123,7 @@ class _Job:
         tally.written += len(self.piece.write)
         tally.updated += len(self.piece.update)
         tally.removed += len(self.piece.remove)
+        tally.done += self.piece.covers
 
 
 class _Work:
@@ -201,13 +206,15 @@ class _Work:
                 self._tally.items.setdefault(point.place, _SHORTENED)
 
     def _write(self, points: list[NewPoint], piece: Plan) -> None:
-        unstored = self._writer.upsert(points)
-        for point in piece.write:
+        unwritten = self._writer.upsert(points)
+        unchanged = self._writer.update(piece.update)
+        unstored = {**unwritten, **unchanged}
+        for point in (*piece.write, *piece.keep):
             if point.id in unstored:
                 self._tally.items[point.place] = Item("failed", unstored[point.id])
-        self._writer.update(piece.update)
         self._writer.remove([*piece.remove, *unstored])  # what an id stood for before is no longer so
-        self._tally.written -= len(unstored)
+        self._tally.written -= len(unwritten)
+        self._tally.updated -= len(unchanged)
 
     def _remove(self, ids: Collection[str]) -> None:
         if ids:

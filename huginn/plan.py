@@ -49,6 +49,7 @@ class Plan:
     stay so. `remove` goes after the new points are written; `vanished` are those of `remove` that nothing takes the
     place of: they go also when nothing can be embedded. `remove_first` holds text that must disappear: it goes before
     anything of this plan is embedded, whatever happens then. An id in it may be in `write` as well.
+    `covers`: how many places of the source are level with it, for whoever watches.
     """
 
     write: tuple[WantedPoint, ...]
@@ -58,6 +59,7 @@ class Plan:
     words_only: frozenset[str]
     vanished: frozenset[str] = frozenset()
     remove_first: frozenset[str] = frozenset()
+    covers: int = 0
 
     def pieces(self, size: int) -> Iterator[Plan]:
         """The same in pieces that write at most `size` points each: what must go first is in the first, all else last.

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ import click
 from huginn.cli import failures, terminal
 from huginn.cli.exits import ExitCode, code_of, manual
 from huginn.cli.options import config_option, json_option, load_settings, require_corpus
+from huginn.cli.progress import shown
 from huginn.cli.side_by_side import side_by_side
 from huginn.errors import Busy, HuginnError, Refused
 
@@ -87,7 +87,7 @@ def _run(only: Sequence[str], *, dry_run: bool, quiet: bool, rebuild: bool) -> R
 
     with (
         open_run(settings, only=only, dry_run=dry_run, rebuild=rebuild) as run,
-        _progress(len(run.sources), quiet=quiet) as done,
+        shown(run, quiet=quiet) as done,
     ):
         if run.rebuild is not None and not quiet:
             terminal.write(terminal.harmless_line(run.rebuild.told()) + "\n", sys.stderr)
@@ -100,21 +100,6 @@ def _refresh_one(run: Run, source: str) -> SourceReport:
         return run.refresh(source)
     except HuginnError as error:
         return run.failed(source, error)
-
-
-@contextmanager
-def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error, if a person looks at it; gives what to call when a source is done."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _source: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.text import Text
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=terminal.console(sys.stderr), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda source: bar.update(task, advance=1, description=Text(terminal.harmless_line(source)).plain)
 
 
 def show(report: RunReport) -> None:

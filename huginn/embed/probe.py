@@ -33,6 +33,12 @@ class Witness(BaseModel):
     probe: tuple[float, ...] | None = None
     software: tuple[str, ...] = ()
 
+    def fits(self, other: Witness) -> bool:
+        """Whether the vectors of both can stand in one index, as far as is known."""
+        if self.probe is None or other.probe is None:
+            return True
+        return are_same(np.asarray(self.probe, dtype=np.float32), np.asarray(other.probe, dtype=np.float32))
+
 
 class Keeper(Protocol):
     """Who keeps a witness: an index."""
@@ -52,6 +58,15 @@ def are_same(one: Vector, other: Vector) -> bool:
     if one.shape != other.shape:
         return False
     return float(one @ other) >= _LEAST_COSINE * float(np.linalg.norm(one)) * float(np.linalg.norm(other))
+
+
+def witness_of(embedder: Embedder) -> Witness:
+    """The witness of an embedder as it is now. Embeds the probe."""
+    return _witness(embedder.probe(), embedder.software)
+
+
+def _witness(probe: Vector, software: Sequence[str]) -> Witness:
+    return Witness(probe=tuple(float(number) for number in probe), software=tuple(software))
 
 
 def carry_witness(old: Keeper | None, new: Keeper) -> None:
@@ -127,15 +142,13 @@ class Witnessed:
                 return
             vector, kept = probe(), self._keeper.witness
             if kept.probe is None:
-                self._keeper.keep_witness(
-                    Witness(probe=tuple(float(number) for number in vector), software=tuple(self.software))
-                )
+                self._keeper.keep_witness(_witness(vector, self.software))
             elif not are_same(vector, np.asarray(kept.probe, dtype=np.float32)):
                 raise Refused(
                     "index",
                     f"{self.model} gives other vectors than when the index was made, though its digest is the same",
-                    next_step="find out what has changed on the hosts; if it is to stay, delete the index in the state "
-                    "folder and run 'huginn refresh': it is built anew",
+                    next_step="find out what has changed on the hosts; if it is to stay, 'huginn rebuild --all' builds "
+                    "the index anew beside the old one",
                 )
             self._is_sure = True
 

@@ -42,6 +42,7 @@ class FileTally(Tally):
 def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[FileTally, Receipt]:
     """Write what the look asks for; returns when the store has acknowledged all of it."""
     tally = FileTally()
+    parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     writer = parts.index.writer("forge", source.name)
     away = carry_out(_plans(source, mirror, look, parts.index, tally), writer, parts, tally)
     for other in parts.others():
@@ -55,6 +56,7 @@ def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[Fil
 def rehearse(source: Source, mirror: Mirror, look: Look, parts: Parts) -> FileTally:
     """What `apply` would do, in numbers: nothing is embedded and nothing written."""
     tally = FileTally()
+    parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     rehearse_plans(_plans(source, mirror, look, parts.index, tally), parts, tally)
     return tally
 
@@ -69,7 +71,7 @@ def _plans(source: Source, mirror: Mirror, look: Look, index: Index, tally: File
                 stored = list(index.stored(Place(corpus="forge", sources=[source.name], paths=paths)))
             full = {point.place for point in wanted}
             vanished = frozenset(point.id for point in stored if point.payload["path"] not in full)
-            yield replace(plan(wanted, stored), vanished=vanished)
+            yield replace(plan(wanted, stored), vanished=vanished, covers=len(paths))
 
 
 def _batches(

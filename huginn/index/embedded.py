@@ -169,10 +169,11 @@ class EmbeddedWriter:
             self._write(UpdateOperation.upsert_points(batch))
         return {}
 
-    def update(self, payloads: Mapping[str, Payload]) -> None:
+    def update(self, payloads: Mapping[str, Payload]) -> dict[str, str]:
         """Replace payloads; vectors stay."""
         for point_id, payload in payloads.items():
             self._write(UpdateOperation.overwrite_payload([uuid.UUID(point_id)], dict(payload)))
+        return {}
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove points by id, in batches."""

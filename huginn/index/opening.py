@@ -15,11 +15,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from huginn.embed.port import Identity
+from huginn.embed.probe import Witness
 from huginn.errors import Refused, Unavailable
 from huginn.index.folder import Folders
 from huginn.index.label import Label
 from huginn.index.port import Index, Reader
-from huginn.index.shelf import Collection, Shelf, choose, outlived
+from huginn.index.shelf import Choice, Collection, Shelf, choose, outlived
 from huginn.report import now
 from huginn.settings import Settings
 
@@ -81,35 +82,51 @@ class Opened:
 
     def with_vectors_of(self, identity: Identity) -> Index | None:
         """The index that is replaced, if its vectors are of this model: they can be carried over."""
-        if self.replaces is None or self.replaces.label.identity != identity:
+        if self.replaces is None or self.replaces.label.identity != identity or self._has_other_vectors(self.replaces):
             return None
         return self.other(self.replaces)
 
     def switch(self) -> None:
-        """Put the target into use. What was current is retired, or goes at once if it holds what is masked now."""
+        """Put the target into use. What was current is retired, or goes at once if it holds what is masked now, or
+        vectors that nobody can ask any more.
+        """
         self.shelf.switch(self.collection)
         replaced = self.replaces
         self.replaces = None
-        if replaced is not None and replaced.label.scrub != self.collection.label.scrub:
+        if replaced is None:
+            return
+        if replaced.label.scrub != self.collection.label.scrub or self._has_other_vectors(replaced):
             if replaced.name in self._open:
                 self._open.pop(replaced.name).close()
             self.shelf.drop(replaced)
             self.others.remove(replaced)
 
+    def _has_other_vectors(self, replaced: Collection) -> bool:
+        """Whether it was filled by the same model when that gave other vectors."""
+        same_model = replaced.label.identity == self.collection.label.identity
+        return same_model and not replaced.witness.fits(self.target.witness)
+
 
 @contextmanager
-def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: bool = False) -> Iterator[Opened]:
+def open_for_refresh(
+    settings: Settings, label: Label, *, wait: float, rebuild: Witness | None = None
+) -> Iterator[Opened]:
     """Open what a refresh has to write to. Only under the writer's lock.
 
     A current collection with another label goes on answering, and a new one is built beside it; unless the settings say
-    `rebuild = "ask"` and nobody has asked: then `Refused`.
+    `rebuild = "ask"` and nobody has asked: then `Refused`. `rebuild`: somebody has asked, and the embedder is as this
+    witness says; where the index does not fit it, a new one is built even under the same label.
     """
     shelf = open_shelf(settings)
     current = shelf.current()
-    for unneeded in outlived(current, shelf.others(), now() - timedelta(hours=settings.index.keep_hours)):
+    for unneeded in outlived(current, shelf.others(), label, now() - timedelta(hours=settings.index.keep_hours)):
         shelf.drop(unneeded)
+    if rebuild is not None:
+        _drop_unfit(shelf, label, rebuild)
     choice = choose(current, shelf.others(), label)
-    if choice.is_building and settings.index.rebuild == "ask" and not rebuild:
+    if rebuild is not None and current is not None and choice.target == current and not current.witness.fits(rebuild):
+        choice = Choice(None, is_building=True)
+    if choice.is_building and settings.index.rebuild == "ask" and rebuild is None:
         assert current is not None
         raise Refused(
             "index",
@@ -123,6 +140,8 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: 
         shelf.switch(target)
     with ExitStack() as stack:
         index = _closing(stack, shelf.open(target, wait=wait))
+        if rebuild is not None and index.witness.probe is None:
+            index.keep_witness(rebuild)
         others = [other for other in (current, *shelf.others()) if other and other.name != target.name]
         others = list({other.name: other for other in others}.values())
         replaces = current if choice.is_building else None
@@ -145,6 +164,13 @@ def labels(settings: Settings) -> list[Label]:
     shelf = open_shelf(settings)
     current = shelf.current()
     return [collection.label for collection in (current, *shelf.others()) if collection]
+
+
+def _drop_unfit(shelf: Shelf, label: Label, witness: Witness) -> None:
+    """Drop what is not in use and holds vectors of this model that cannot stand beside those of now."""
+    for other in shelf.others():
+        if other.label.identity == label.identity and not other.witness.fits(witness):
+            shelf.drop(other)
 
 
 def _in_use(shelf: Shelf) -> Collection:

@@ -160,8 +160,8 @@ class Writer(Protocol):
         """
         ...
 
-    def update(self, payloads: Mapping[str, Payload]) -> None:
-        """Replace the payloads of points that are there; their vectors stay."""
+    def update(self, payloads: Mapping[str, Payload]) -> Mapping[str, str]:
+        """Replace the payloads of points that are there; their vectors stay. Gives what it cannot take, as `upsert`."""
         ...
 
     def remove(self, ids: Collection[str]) -> None:

@@ -185,8 +185,10 @@ import sys, time
 from contextlib import contextmanager
 import huginn.run
 from huginn.cli import main
+from huginn.progress import Progress
 class Run:
     rebuild = None
+    progress = Progress()
     sources = ["a", "b", "c", "d", "e", "f"]
     def refresh(self, source):
         print("at work", flush=True)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from huginn import progress
 from huginn.cli.exits import ExitCode
 from huginn.errors import Busy, HuginnError, Refused, Unavailable
+from huginn.progress import Progress
 from huginn.report import Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, Terminal
 
 
 def source(name: str, outcome: str, **counts: Any) -> SourceReport:
@@ -30,6 +35,7 @@ class FakeRun:
     finished_with: list[str] = field(default_factory=list)
     away: set[str] = field(default_factory=set)
     rebuild: Rebuild | None = None
+    progress: Progress = field(default_factory=Progress)
 
     @property
     def sources(self) -> Sequence[str]:
@@ -191,6 +197,53 @@ def test_names_and_reasons_cannot_command_the_terminal(huginn: CommandLine, run:
         assert "\u202e" not in out
         assert not [line for line in out.splitlines() if line.startswith(("3 sources: 3 ok", "huginn: all well"))]
         assert out.splitlines()[-1].removeprefix("\x1b[1m").startswith("1 source: 1 failed;")
+
+
+def slow_heron(run: FakeRun, until: Callable[[], bool]) -> None:
+    """A source that works until `until` is so."""
+    run.prepared = {"heron\x1b[31m": source("heron", "ok")}
+    refresh = run.refresh
+
+    def slow(name: str) -> SourceReport:
+        with run.progress.at_work_on(name):
+            run.progress.follow(name, lambda: 1200, total=20000)
+            deadline = time.monotonic() + 10
+            while not until() and time.monotonic() < deadline:
+                time.sleep(0.01)
+        return refresh(name)
+
+    run.refresh = slow  # type: ignore[method-assign] # a run that takes its time
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_refresh_that_nobody_looks_at_tells_from_time_to_time_where_it_is(
+    huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    assert progress.TELL_EVERY_SECONDS <= 60
+    monkeypatch.setattr(progress, "TELL_EVERY_SECONDS", 0.02)
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", told)
+    slow_heron(run, lambda: told.getvalue().count("\n") >= 2)
+    ended = huginn("refresh", *options)
+    assert ended.code == ExitCode.WELL
+    assert not options or ended.document["outcome"] == "ok"
+    first, second, *_ = told.getvalue().splitlines()
+    for line in (first, second):
+        assert line.startswith("0 of 1 source done; heron\\x1b[31m: 1200 of 20000 done, 18800 left, ")
+
+
+def test_on_a_terminal_each_source_at_work_has_a_bar(
+    huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    slow_heron(run, lambda: "1200/20000" in shown.getvalue())
+    assert huginn("refresh").code == ExitCode.WELL
+    assert "1200/20000" in shown.getvalue()
+    assert "heron\\x1b[31m" in shown.getvalue()
+    assert "\x1b[31mheron" not in shown.getvalue()
 
 
 def test_the_table_fits_into_80_columns(huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -363,6 +363,30 @@ def test_other_vectors_under_the_same_digest_are_noticed_by_the_probe(
     assert server.state.texts[-1].startswith("The quick brown fox")
 
 
+@pytest.mark.parametrize("rules", [False, True])
+def test_where_a_model_gives_other_vectors_a_rebuild_makes_all_of_them_anew(
+    workspace: Workspace, server: OllamaServer, repository: Repository, monkeypatch: pytest.MonkeyPatch, rules: bool
+) -> None:
+    workspace.refresh()
+    repository.commit({"new.md": "about the knot\n", "file1.md": None})
+    server.state.salt = "other"
+    if rules:  # other rules at the same time: then an index is building already, with vectors that were carried over
+        versions = {**huginn.rules.versions(), "chunker": "next"}
+        monkeypatch.setattr(huginn.rules, "versions", lambda: versions)
+    assert "'huginn rebuild --all'" in str(workspace.refresh_one().reason)
+    report = workspace.refresh(rebuild=True)
+    assert report.rebuild is not None
+    assert (report.rebuild.switched, report.rebuild.carried) == (True, False)
+    (source,) = report.sources
+    assert source.embedded == source.chunks
+    fresh = workspace.fresh()
+    fresh.refresh()
+    assert workspace.points() == fresh.points()
+    assert open_shelf(workspace.settings).others() == []
+    again = workspace.refresh(rebuild=True)
+    assert (again.rebuild, outcomes(again)) == (None, [("repo", "unchanged")])
+
+
 def test_only_the_version_changed_is_told_once_and_written_down_and_nothing_is_built_anew(
     workspace: Workspace, server: OllamaServer
 ) -> None:
