@@ -2,7 +2,8 @@
 
 In: a TOML file (given, named by HUGINN_CONFIG, or found from the working directory upwards) and variables
 `HUGINN_<SECTION>_<KEY>` (lists as JSON), which win. Out: frozen `Settings` with absolute paths, or one `Refused` that
-tells every problem with its key. Secrets come from files alone and are never part of a repr.
+tells every problem with its key. Secrets come from files alone and are never part of a repr; the one that may come
+from the environment, the token of chat, is no setting and is read when it is needed (`huginn.chat.settings`).
 Addresses and branches are *not* judged here but by `huginn.forge.listing`, so that a bad one costs only its own source.
 """
 
@@ -27,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 
+from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
 from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
 from huginn.index.settings import IndexSettings
@@ -103,10 +105,11 @@ class ForgeSettings(Section):
 
 
 class Settings(Section):
-    """All settings. `state` is the folder that holds everything Huginn keeps."""
+    """All settings. `state` is the folder that holds everything Huginn keeps; without `chat` no homeserver is read."""
 
     state: LocalPath = Field(default=Path(".huginn"), validate_default=True)
     forge: ForgeSettings = ForgeSettings()
+    chat: ChatSettings | None = None
     embedder: EmbedderSettings = EmbedderSettings()
     index: IndexSettings = IndexSettings()
 
@@ -176,7 +179,7 @@ def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:
         section, _, key = variable.removeprefix("HUGINN_").lower().partition("_")
         if variable == "HUGINN_STATE":
             values["state"] = text
-        elif variable.startswith("HUGINN_") and section in sections and key:
+        elif variable.startswith("HUGINN_") and section in sections and key and variable != TOKEN_VARIABLE:
             table = values.setdefault(section, {})
             if isinstance(table, dict):
                 table[key] = _from_text(text)
@@ -207,6 +210,7 @@ def _nearest(location: tuple[int | str, ...]) -> str:
     sections: dict[str, type[BaseModel]] = {
         "forge": ForgeSettings,
         "repos": RepositorySettings,
+        "chat": ChatSettings,
         "embedder": EmbedderSettings,
         "index": IndexSettings,
     }

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from huginn.errors import Refused
 from huginn.forge.address import Address, check_address, check_branch
 from huginn.forge.skip import DEFAULT_GENERATED, SkipRules
+from huginn.secret_file import read_secret
 from huginn.settings import ForgeSettings, RepositorySettings, Settings
 
 
@@ -49,7 +49,7 @@ def _source(settings: Settings, number: int, repository: RepositorySettings) -> 
         address = check_address(repository.url, base=settings.folder, local_allowed=forge.local)
         branch = check_branch(repository.branch) if repository.branch is not None else None
         rules = _rules(forge, repository)
-        token = _token(repository.token_file) if repository.token_file else None
+        token = read_secret(repository.token_file, field="token_file", kind="token") if repository.token_file else None
     except Refused as refusal:
         return RefusedSource(repository.name, f"forge.repos[{number}].{refusal}")
     return Source(repository.name, address, branch, rules, _fingerprint(forge, repository), repository.username, token)
@@ -66,17 +66,3 @@ def _rules(forge: ForgeSettings, repository: RepositorySettings) -> SkipRules:
 def _fingerprint(forge: ForgeSettings, repository: RepositorySettings) -> str:
     matters = [forge.max_file_bytes, forge.exclude, repository.exclude, forge.generated]
     return hashlib.sha256(json.dumps(matters).encode()).hexdigest()[:16]
-
-
-def _token(path: Path) -> str:
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise Refused(
-            "token_file", f"cannot read {path} ({error.strerror})", next_step="check its name and rights"
-        ) from None
-    except UnicodeDecodeError:
-        token = ""
-    if not token or not token.isascii() or not token.isprintable():
-        raise Refused("token_file", f"{path} holds no token", next_step="put the token alone into it, on one line")
-    return token

@@ -8,13 +8,12 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 from qdrant_client import QdrantClient
 
-from huginn.errors import Refused
 from huginn.index.server_retry import SEARCHING, Answer, Patience, Sender, Written
 from huginn.index.settings import IndexSettings
+from huginn.secret_file import read_secret
 
 _LONGEST_SEARCH_SECONDS = 4
 
@@ -64,7 +63,7 @@ class Connection:
     def _connected(self) -> QdrantClient:
         with self._lock:
             if self._client is None:
-                key = _key(self._key_file) if self._key_file else None
+                key = read_secret(self._key_file, field="index.api_key_file", kind="key") if self._key_file else None
                 with warnings.catch_warnings():
                     # That a key should go over https is in the manual; the client would say it in each run.
                     warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
@@ -72,16 +71,3 @@ class Connection:
                         url=self.shown, api_key=key, timeout=self.timeout, check_compatibility=False
                     )
             return self._client
-
-
-def _key(path: Path) -> str:
-    try:
-        key = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise Refused(
-            "index.api_key_file", f"cannot read {path} ({reason})", next_step="check its name and rights"
-        ) from None
-    if not key or not key.isascii() or not key.isprintable():
-        raise Refused("index.api_key_file", f"{path} holds no key", next_step="put the key alone into it, on one line")
-    return key

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
 from huginn.cli.checks import Finding
 from huginn.cli.exits import MEANING
 from huginn.cli.program import program
@@ -32,8 +33,8 @@ def test_the_exit_codes_are_those_of_the_code() -> None:
 
 def test_every_setting_is_listed_with_its_default_and_variable() -> None:
     table = section("Settings")
-    settings = Settings()
-    for name, value in settings:
+    chat = ChatSettings(homeserver="https://matrix.example.org", user="@huginn:example.org")
+    for name, value in Settings(chat=chat):
         keys = {f"{name}.{key}": of_key for key, of_key in value} if isinstance(value, BaseModel) else {name: value}
         for key, default in keys.items():
             [row] = [line for line in table.splitlines() if line.startswith(f"| `{key}` |")]
@@ -42,6 +43,7 @@ def test_every_setting_is_listed_with_its_default_and_variable() -> None:
                 assert f"| {default:g} |" in row or f"| {default} |" in row
     for key in RepositorySettings.model_fields:
         assert f"\n| `{key}` |" in table
+    assert f"`{TOKEN_VARIABLE}`" in table
 
 
 @pytest.mark.parametrize("command", sorted(program.commands))
