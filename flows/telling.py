@@ -55,6 +55,27 @@ def final_state(report: RunReport) -> State[Any]:
 
 def _row(source: SourceReport) -> dict[str, Any]:
     # As many columns as the page shows without scrolling; the journal has the rest. The reason is last: it may be long.
+    return _row_of_room(source) if source.corpus == "chat" else _row_of_repository(source)
+
+
+def _row_of_room(source: SourceReport) -> dict[str, Any]:
+    skipped = ", ".join(f"{reason} {count}" for reason, count in source.skipped.items())
+    return {
+        "room": source.name or source.source,
+        "outcome": str(source.outcome),
+        "messages": source.messages,
+        "edits": source.edits,
+        "redactions": source.redactions,
+        "skipped": _short(skipped),
+        "written": source.written,
+        "updated": source.updated,
+        "removed": source.removed,
+        "seconds": round(source.seconds, 1),
+        "reason": _short(source.reason or ""),
+    }
+
+
+def _row_of_repository(source: SourceReport) -> dict[str, Any]:
     return {
         "source": source.source,
         "outcome": str(source.outcome),

@@ -50,18 +50,20 @@ class KnownEvents:
                 db.execute("DELETE FROM known_events WHERE index_id = ? AND room = ?", self._key)
 
     def look_up(self, ids: Collection[str]) -> tuple[Mapping[str, Known], Mapping[str, Sequence[Known]]]:
-        """The known events with these ids, and those that aim at one of them, by what they aim at."""
-        known = {event_id: self._new[event_id] for event_id in ids if event_id in self._new}
+        """The known events with these ids, and those that aim at one of them, by what they aim at.
+
+        Of two records with one id, the one that says it is pruned came later, and counts.
+        """
+        known = {event.id: event for event in self._stored(ids)}
+        known |= {event_id: self._new[event_id] for event_id in ids if event_id in self._new}
         about = {event_id: list(self._aimed[event_id]) for event_id in ids if event_id in self._aimed}
-        for event in self._stored(ids):
-            known[event.id] = event
         for event in self._stored(ids, column="target"):
             if event.target is not None:
                 about.setdefault(event.target, []).append(event)
         return known, about
 
     def learn(self, events: Iterable[Known]) -> None:
-        """Take note of events that were not known before."""
+        """Take note of events that were not known before, or are pruned now."""
         for event in events:
             self._new[event.id] = event
             if event.target is not None:
@@ -89,4 +91,4 @@ class KnownEvents:
                 f"WHERE index_id = ? AND room = ? AND {column} IN (SELECT unnest(?::VARCHAR[]))",
                 [*self._key, list(ids)],
             ).fetchall()
-        return [Known(*row) for row in rows]
+        return sorted((Known(*row) for row in rows), key=lambda event: event.kind == "pruned")

@@ -58,7 +58,9 @@ class RoomNotes:
     def note(self, note: RoomNote) -> None:
         """Keep a verdict."""
         with self._store.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO rooms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [self._upstream, *astuple(note)])
+            db.execute(
+                "INSERT OR REPLACE INTO rooms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [self._upstream, *astuple(note)]
+            )
 
     def look_again(self, room: str) -> None:
         """Have the room's state read again by the next run."""
@@ -74,6 +76,4 @@ class RoomNotes:
                 "AND source IN (SELECT unnest(?::VARCHAR[]))",
                 [self._upstream, self._index_id, self._index_id, LEVEL, list(behind)],
             )
-            db.execute(
-                "INSERT OR REPLACE INTO run_tokens VALUES (?, ?, ?)", [self._index_id, self._upstream, token]
-            )
+            db.execute("INSERT OR REPLACE INTO run_tokens VALUES (?, ?, ?)", [self._index_id, self._upstream, token])

@@ -14,16 +14,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 
-from huginn import scrub
-from huginn.apply import Tally, carry_out, rehearse
 from huginn.chat.events import Message, parse
 from huginn.chat.fold import Folded, fold, restored, wanted_ids
 from huginn.chat.homeserver import Homeserver
-from huginn.chat.known import KnownEvents
 from huginn.chat.points import points_of
 from huginn.chat.scope import Refusal, Rules, ScopedRoom, sign_in
-from huginn.chat.stored import day_of, day_of_point, events_of, lines_of
 from huginn.chat.window import Line, windows
+
+from huginn import scrub
+from huginn.apply import Tally, carry_out, rehearse
+from huginn.chat.known import KnownEvents
+from huginn.chat.stored import day_of, day_of_point, events_of, lines_of
 from huginn.errors import HuginnError
 from huginn.index.port import Place, Reader, StoredPoint, Writer
 from huginn.parts import Parts
@@ -135,7 +136,7 @@ class Reading:
         return list(self._parts.index.stored(place))
 
     def _remove_everywhere(self, events: Collection[str], touched: Sequence[StoredPoint], writer: Writer) -> None:
-        """Remove every window that holds one of these messages: here, where they are `touched`, and in other indexes."""
+        """Remove every window that holds one of these messages: in the index, `touched`, and in all others."""
         if touched:
             writer.remove([point.id for point in touched])
             writer.acknowledge()
@@ -152,10 +153,11 @@ class Reading:
         for event_id in sorted(folded.restore):
             original = self._homeserver.event(self._room, event_id)
             edits = self._homeserver.edits(self._room, event_id)
-            known, about = self.known.look_up({event_id, *(str(edit.get("event_id")) for edit in edits)})
-            message = restored(original, edits, known, about, self._room.id)
-            if message is not None:
-                texts[event_id] = message
+            known, _ = self.known.look_up({event_id, *(str(edit.get("event_id")) for edit in edits)})
+            answer = restored(event_id, original, edits, known, self._room.id)
+            self.known.learn(answer.learned)
+            if answer.message is not None:
+                texts[event_id] = answer.message
         return texts
 
     def _lines(self, texts: Mapping[str, Message]) -> list[Line]:
@@ -166,9 +168,7 @@ class Reading:
             lines.append(Line(message.id, message.sender, message.time, scrubbed.clean))
         return lines
 
-    def _plan(
-        self, day: date, changed: Collection[str], touched: Sequence[StoredPoint], new: Iterable[Line]
-    ) -> Plan:
+    def _plan(self, day: date, changed: Collection[str], touched: Sequence[StoredPoint], new: Iterable[Line]) -> Plan:
         """What one day needs: its stored messages without those that have changed, and the new ones, in windows."""
         gone = {point.id for point in touched}  # gone from the index by now, unless this is a rehearsal
         start = datetime.combine(day, datetime.min.time(), UTC)
@@ -215,7 +215,7 @@ class Reading:
             yield from (point_id for point_id, events in ids.items() if not events <= there)
 
     def _count(self, folded: Folded, removed: int) -> None:
-        self.tally.messages += len(folded.texts)
+        self.tally.messages += folded.messages
         self.tally.edits += folded.edits
         self.tally.redactions += folded.redactions
         self.tally.skipped.update(folded.skipped)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from huginn import scrub
 from huginn.chat.window import Line
+
+from huginn import scrub
 from huginn.index.port import StoredPoint
 
 

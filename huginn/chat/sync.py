@@ -7,12 +7,14 @@ the cursor open: the next one reads the room from its beginning and writes the d
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from huginn.chat.homeserver import Homeserver, TokenUnknown
+from huginn.chat.scope import Rules, ScopedRoom
+
 from huginn.chat.notes import LEVEL
 from huginn.chat.reading import Reading, RoomTally, UnknownRedaction
-from huginn.chat.scope import Rules, ScopedRoom
 from huginn.checkpoints import Advance, Cursor
 from huginn.ids import digest
 from huginn.index.port import Place, Writer
@@ -41,10 +43,8 @@ def refresh(room: ScopedRoom, upstream: Upstream, parts: Parts, *, dry_run: bool
     writer = parts.index.writer("chat", room.id)
     if dry_run:
         reading = Reading(room, upstream.homeserver, parts, upstream.rules, is_whole=since is None, dry_run=True)
-        try:
+        with suppress(UnknownRedaction, TokenUnknown):  # the room will be read anew: told is what was counted so far
             reading.read(since, writer)
-        except (UnknownRedaction, TokenUnknown):
-            pass  # the room will be read anew: told by what was counted so far
         return _report(room, cursor, cursor, reading.tally, began)
     parts.opened.add(room.id)
     intent = parts.checkpoints.begin(parts.index.id, "chat", room.id)

@@ -15,7 +15,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.context import get_settings_context
 
-import flows.forge_refresh
+import flows.refreshing
 from deployments.setup import make_limit, make_pool
 from flows.forge_refresh import forge_refresh
 from flows.writer import WRITER_LIMIT
@@ -81,7 +81,14 @@ class Script:
 
     @contextmanager
     def open_run(
-        self, settings: Settings, *, flow: str, only: Sequence[str] = (), dry_run: bool = False, wait: float = 0.0
+        self,
+        settings: Settings,
+        *,
+        corpus: str,
+        flow: str,
+        only: Sequence[str] = (),
+        dry_run: bool = False,
+        wait: float = 0.0,
     ) -> Iterator[Run]:
         with writer_lock(settings.state, flow, wait=wait):
             self.runs.append(ScriptedRun(settings, only, dry_run=dry_run))
@@ -95,9 +102,9 @@ def script(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scrip
     (tmp_path / "huginn.toml").write_text(f'state = "state"\n[forge]\nname = "team"\n{tables}', encoding="utf-8")
     monkeypatch.setenv("HUGINN_CONFIG", str(tmp_path / "huginn.toml"))
     script = Script()
-    monkeypatch.setattr(flows.forge_refresh, "open_run", script.open_run)
-    monkeypatch.setattr(flows.forge_refresh, "work_done_since", lambda *_: None)
-    monkeypatch.setattr(flows.forge_refresh, "LOCK_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(flows.refreshing, "open_run", script.open_run)
+    monkeypatch.setattr(flows.refreshing, "work_done_since", lambda *_: None)
+    monkeypatch.setattr(flows.refreshing, "LOCK_WAIT_SECONDS", 0.2)
     monkeypatch.setattr(refresh_source, "retry_delay_seconds", [0.1, 0.1, 0.1])
     return script
 
@@ -184,7 +191,7 @@ def test_parameters_are_checked_before_anything_else(script: Script) -> None:
 def test_a_run_whose_work_is_done_opens_nothing_but_a_dry_run_looks(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flows.forge_refresh, "work_done_since", lambda *_: "run-7")
+    monkeypatch.setattr(flows.refreshing, "work_done_since", lambda *_: "run-7")
 
     late = refreshed(sources=["good"])
     assert late.is_completed()

@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import huginn.chat.intake
+import huginn.chat.reading
 import huginn.forge.intake
 import huginn.index.opening
 import huginn.run
@@ -19,6 +21,7 @@ EFFECTS = {
     "begin", "advance", "forget", "record", "fetch",  # checkpoints and mirror
     "upsert", "update", "remove", "acknowledge",  # the index's writer
     "embed", "probe", "keep_witness", "create", "switch", "drop",
+    "note", "look_again", "move_token", "keep",  # what is kept of rooms
 }  # fmt: skip
 
 
@@ -68,10 +71,15 @@ def fused(fuse: Fuse) -> Iterator[Fuse]:
     def around(make: Any) -> Any:
         return lambda *arguments, **named: Fused(make(*arguments, **named), fuse)
 
-    parts = ("Checkpoints", "Mirror", "open_embedder", "open_shelf")
-    homes = {"open_shelf": huginn.index.opening, "Mirror": huginn.forge.intake}
+    homes = {
+        "Checkpoints": huginn.run,
+        "open_embedder": huginn.run,
+        "open_shelf": huginn.index.opening,
+        "Mirror": huginn.forge.intake,
+        "RoomNotes": huginn.chat.intake,
+        "KnownEvents": huginn.chat.reading,
+    }
     with ExitStack() as stack:
-        for name in parts:
-            home = homes.get(name, huginn.run)
+        for name, home in homes.items():
             stack.enter_context(patch.object(home, name, around(getattr(home, name))))
         yield fuse

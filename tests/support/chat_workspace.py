@@ -1,0 +1,81 @@
+"""A place to try the chat corpus in: settings, a homeserver in memory, refreshes, and all that the index holds."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import huginn.chat.intake
+from huginn.errors import HuginnError
+from huginn.index.port import Place
+from huginn.report import RunReport, SourceReport
+from huginn.run import Run, open_run
+from huginn.settings import Settings
+from tests.support.model_homeserver import READER, ModelHomeserver
+from tests.support.workspace import Workspace
+
+
+@dataclass
+class ChatWorkspace(Workspace):
+    """A state folder, and settings that name a homeserver; `homeserver` stands for it in every refresh."""
+
+    homeserver: ModelHomeserver = field(default_factory=ModelHomeserver)
+    exclude_rooms: tuple[str, ...] = ()
+    puppets: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, root: Path) -> ChatWorkspace:
+        return cls(root, {})
+
+    @property
+    def settings(self) -> Settings:
+        chat = {
+            "homeserver": "http://127.0.0.1:9",
+            "user": READER,
+            "exclude": self.exclude_rooms,
+            "puppets": self.puppets,
+        }
+        values: dict[str, Any] = {
+            "state": self.root / "state",
+            "forge": {"name": "Test"},
+            "chat": chat,
+            "embedder": dict(self.embedder),
+            "index": {"min_free_bytes": 0, **self.index_settings},
+        }
+        return Settings.model_validate(values, context={"folder": self.root})
+
+    def refresh(self, *only: str, dry_run: bool = False, rebuild: bool = False) -> RunReport:
+        with (
+            patch.object(huginn.chat.intake, "open_homeserver", lambda _: self.homeserver),
+            open_run(self.settings, corpus="chat", only=only, dry_run=dry_run, rebuild=rebuild) as run,
+        ):
+            return run.finish([_one(run, name) for name in run.sources])
+
+    def texts(self) -> str:
+        """All that the index holds of rooms, as one text to look for words in."""
+        with self.index() as index:
+            return "\n".join(repr(dict(point.payload)) for point in index.stored(Place()))
+
+    def fresh(self, name: str = "fresh") -> ChatWorkspace:
+        root = self.root / name
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir(parents=True)
+        return ChatWorkspace(
+            root,
+            {},
+            index_settings=self.index_settings,
+            embedder=self.embedder,
+            homeserver=self.homeserver,
+            exclude_rooms=self.exclude_rooms,
+            puppets=self.puppets,
+        )
+
+
+def _one(run: Run, name: str) -> SourceReport:
+    try:
+        return run.refresh(name)
+    except HuginnError as error:
+        return run.failed(name, error)
