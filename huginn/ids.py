@@ -34,5 +34,13 @@ def forge_ids(repository: str, path: str, text_digests: Sequence[str]) -> list[s
     return ids
 
 
+def chat_id(room: str, first_event_id: str, part: int) -> str:
+    """The id of a window: uuid5(namespace, "chat", room, id of its first event, part).
+
+    `part` is 0 save where one message is longer than a window and is cut: there it counts its parts.
+    """
+    return _uuid("chat", room, first_event_id, part)
+
+
 def _uuid(*place: str | int) -> str:
     return str(uuid.uuid5(_NAMESPACE, json.dumps(place, ensure_ascii=False, separators=(",", ":"))))

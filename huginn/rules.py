@@ -6,6 +6,9 @@ import unicodedata
 from importlib import metadata
 
 from huginn import scrub
+from huginn.chat.fold import FOLD_VERSION
+from huginn.chat.scope import SCOPE_VERSION
+from huginn.chat.window import WINDOW_VERSION
 from huginn.embed.port import Identity
 from huginn.forge.chunk import CHUNKER_VERSION
 from huginn.forge.header import HEADER_VERSION
@@ -24,6 +27,9 @@ def versions() -> dict[str, str]:
         "skip": SKIP_VERSION,
         "chunker": CHUNKER_VERSION,
         "header": HEADER_VERSION,
+        "scope": SCOPE_VERSION,
+        "fold": FOLD_VERSION,
+        "window": WINDOW_VERSION,
         "payload": PAYLOAD_VERSION,
         "words": f"{WORDS_VERSION}/{metadata.version('qdrant-edge-py')}",
         "unicode": unicodedata.unidata_version,

@@ -1,1 +1,1 @@
-"""The corpus `chat`: rooms of a Matrix homeserver, read by a user who can do nothing else."""
+"""The corpus `chat`: the rooms of a Matrix homeserver."""

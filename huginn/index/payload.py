@@ -13,8 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 PAYLOAD_VERSION = "1"
 
 
-def _to_text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def time_text(moment: datetime) -> str:
+    """A moment as it is stored: in UTC, with milliseconds where it has any."""
+    fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
 def moment(seconds: int) -> datetime:
@@ -23,10 +25,15 @@ def moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(0, UTC) + timedelta(seconds=min(max(seconds, first), last))
 
 
+def moment_of(milliseconds: int) -> datetime:
+    """A time in milliseconds since 1970, up to the year 9999, as a moment."""
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
+
+
 UtcTime = Annotated[
     datetime,
     BeforeValidator(lambda value: datetime.fromisoformat(value) if isinstance(value, str) else value),
-    PlainSerializer(_to_text),
+    PlainSerializer(time_text),
 ]
 
 
@@ -49,6 +56,41 @@ class ForgePayload(BaseModel):
     time: UtcTime
     names: tuple[str, ...]
     language: str | None
+    text: str
+    text_sha256: str
+    embedded_sha256: str
+
+
+class ChatMessage(BaseModel):
+    """A message of a window, or, where it is longer than one, a part of it: who said what, and when."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    event_id: str
+    sender: str
+    time: UtcTime
+    body: str
+
+
+class ChatPayload(BaseModel):
+    """A window: consecutive messages of a room (`source`, its id), scrubbed, of one UTC day.
+
+    `event_id` and `last_event_id` are those of its first and last message, `time` and `end_time` their times. `part` is
+    0 save where one message is cut: joined in order of `part`, the bodies of its windows are the message. `text` has
+    each message behind a line with its time and sender; what is embedded are the bodies alone.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    corpus: Literal["chat"] = "chat"
+    source: str
+    alias: str | None
+    event_id: str
+    last_event_id: str
+    part: int
+    time: UtcTime
+    end_time: UtcTime
+    messages: tuple[ChatMessage, ...]
     text: str
     text_sha256: str
     embedded_sha256: str
