@@ -13,10 +13,9 @@ from datetime import timedelta
 
 from huginn.chat.client import open_homeserver
 from huginn.chat.homeserver import Changes, FactsUnread, RoomFacts, TokenUnknown
-from huginn.chat.scope import Refusal, Rules, ScopedRoom, Unread, accepted_before, judge
-
 from huginn.chat.notes import LEVEL, RoomNote, RoomNotes, upstream_of
 from huginn.chat.reading import SignSeen
+from huginn.chat.scope import Refusal, Rules, ScopedRoom, Unread, accepted_before, judge
 from huginn.chat.sync import Upstream, is_level, refresh
 from huginn.errors import Refused
 from huginn.forget import forget, known_sources

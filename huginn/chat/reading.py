@@ -14,17 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 
+from huginn import scrub
+from huginn.apply import Tally, carry_out, rehearse
 from huginn.chat.events import Message, parse
 from huginn.chat.fold import Folded, fold, restored, wanted_ids
 from huginn.chat.homeserver import Homeserver
+from huginn.chat.known import KnownEvents
 from huginn.chat.points import points_of
 from huginn.chat.scope import Refusal, Rules, ScopedRoom, sign_in
-from huginn.chat.window import Line, windows
-
-from huginn import scrub
-from huginn.apply import Tally, carry_out, rehearse
-from huginn.chat.known import KnownEvents
 from huginn.chat.stored import day_of, day_of_point, events_of, lines_of
+from huginn.chat.window import Line, windows
 from huginn.errors import HuginnError
 from huginn.index.port import Place, Reader, StoredPoint, Writer
 from huginn.parts import Parts

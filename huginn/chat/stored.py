@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from huginn.chat.window import Line
-
 from huginn import scrub
+from huginn.chat.window import Line
 from huginn.index.port import StoredPoint
 
 

@@ -11,10 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from huginn.chat.homeserver import Homeserver, TokenUnknown
-from huginn.chat.scope import Rules, ScopedRoom
-
 from huginn.chat.notes import LEVEL
 from huginn.chat.reading import Reading, RoomTally, UnknownRedaction
+from huginn.chat.scope import Rules, ScopedRoom
 from huginn.checkpoints import Advance, Cursor
 from huginn.ids import digest
 from huginn.index.port import Place, Writer

@@ -1,4 +1,4 @@
-"""What several commands share: the settings file, `--json`, the names of corpora.
+"""What several commands share: the settings file, `--json`, the names of corpora, filters of messages.
 
 In: arguments. Out: settings, or a refusal.
 """
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from huginn.cli import moment
 from huginn.errors import Refused
 
 if TYPE_CHECKING:
     from huginn.settings import Settings
 
-CORPORA = ("forge",)
+CORPORA = ("forge", "chat")
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -55,6 +56,19 @@ def json_option(function: Decorated) -> Decorated:
         is_flag=True,
         help="Print one JSON document on standard output, also for errors, and nothing else there.",
     )(function)
+
+
+def room_options(function: Decorated) -> Decorated:
+    """`--room`, `--sender`, `--after` and `--before`: which messages are meant."""
+    options = (
+        click.option("--room", "rooms", metavar="ROOM", multiple=True, help="Only this room: alias or id. Repeatable."),
+        click.option("--sender", "senders", metavar="USER", multiple=True, help="Only with words of USER. Repeatable."),
+        click.option("--after", metavar="TIME", callback=moment.read, help="Nothing before TIME (RFC 3339 or date)."),
+        click.option("--before", metavar="TIME", callback=moment.read, help="Nothing at TIME or after it."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def chosen_config() -> Path | None:
