@@ -16,9 +16,10 @@ from huginn.cli import moment
 from huginn.errors import Refused
 
 if TYPE_CHECKING:
+    from huginn.report import Corpus
     from huginn.settings import Settings
 
-CORPORA = ("forge", "chat")
+CORPORA: tuple[Corpus, ...] = ("forge", "chat")
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -83,8 +84,10 @@ def load_settings() -> Settings:
     return settings.load(chosen_config())
 
 
-def require_corpus(name: str) -> None:
-    """Refuse a corpus that this release cannot fill."""
-    if name not in CORPORA:
-        reason = f"there is no corpus {name!r} in this release"
-        raise Refused("corpus", reason, next_step=f"known: {', '.join(CORPORA)}")
+def require_corpus(name: str) -> Corpus:
+    """The corpus of that name. Raises `Refused` if this release knows none."""
+    for corpus in CORPORA:
+        if corpus == name:
+            return corpus
+    reason = f"there is no corpus {name!r} in this release"
+    raise Refused("corpus", reason, next_step=f"known: {', '.join(CORPORA)}")
