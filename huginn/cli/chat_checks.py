@@ -48,6 +48,6 @@ def _exclude(settings: ChatSettings) -> tuple[Outcome, str]:
         return "well", f"names {counted(len(ids), 'room')} by id"
     return (
         "note",
-        "names no room by its id: #users, #members and #patrons are left out by their aliases alone, which can be moved; "
+        "names no room by its id: #users, #members and #patrons go by their aliases alone, which can be moved; "
         "add the ids of these rooms to chat.exclude",
     )
