@@ -16,10 +16,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from huginn.chat.events import Edit, Message, Other, Parsed, Pruned, Redaction, Textless, parse
-from huginn.chat.known import Known
+from huginn.chat.known import Known, KnownKind
 
 FOLD_VERSION = "1"
 """To be raised whenever the same events give other messages: with what `events` and `text` take for text."""
+
+_KINDS: Mapping[type[Parsed], KnownKind] = {
+    Message: "message",
+    Textless: "message",
+    Edit: "edit",
+    Redaction: "redaction",
+    Pruned: "pruned",
+    Other: "other",
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Folded:
 class Restored:
     """What the homeserver says of one message: the text in force, None if it holds none, and the ids it told of.
 
-    `learned` is to be kept, as that of `Folded`: an edit that was told ahead of its turn may be redacted by then.
+    `learned` is to be kept as that of `Folded`: an edit that was told ahead of its turn may be redacted by then.
     """
 
     message: Message | None
@@ -169,11 +178,11 @@ class _Batch:
                 taken[type(event)] += 1
             else:
                 skipped[reason] += 1
-        restore = {one for one in self.restore - self.redacted if self._is_message(one)}
+        restore = frozenset(self.restore - self.redacted)
         return Folded(
             texts={one: message for one, message in self.texts.items() if one not in restore},
-            gone=frozenset(self.gone - restore),
-            restore=frozenset(restore),
+            gone=frozenset(self.gone) - restore,
+            restore=restore,
             rebuild=frozenset(self.rebuild),
             learned=tuple(self.learned.values()),
             skipped=dict(skipped),
@@ -184,7 +193,7 @@ class _Batch:
 
     def _strike(self, event_id: str) -> bool:
         """Note that an event is redacted, and what that does. Gives whether anything was known of it."""
-        there = self.known.get(event_id) or self.learned.get(event_id)
+        there = self._record_of(event_id)
         if event_id in self.redacted or (there and there.kind in ("redaction", "other")):
             return True
         self.redacted.add(event_id)
@@ -192,12 +201,12 @@ class _Batch:
         if there is None or (there.kind == "message" and event_id in self.known):
             self.gone.add(event_id)
         elif there.kind == "edit" and there.target and event_id in self.known and there.target not in self.fresh:
-            self.restore.add(there.target)
+            self.restore.add(there.target)  # which says what the edit said, if it is a message at all
         return there is not None
 
     def _why_not(self, edit: Edit) -> str | None:
         """Why an edit does not count; None if it does."""
-        original = self.known.get(edit.target) or self.learned.get(edit.target)
+        original = self._record_of(edit.target)
         if edit.id in self.redacted:
             return "redacted"
         if edit.target in self.redacted:
@@ -225,10 +234,8 @@ class _Batch:
         elif isinstance(own, Message):
             self.texts[event_id] = own
 
-    def _is_message(self, event_id: str) -> bool:
-        """Whether an event may be a message: nothing else is known of it."""
-        one = self.known.get(event_id) or self.learned.get(event_id)
-        return one is None or one.kind == "message"
+    def _record_of(self, event_id: str) -> Known | None:
+        return self.known.get(event_id) or self.learned.get(event_id)
 
 
 def _is_bundled(event: Parsed) -> bool:
@@ -237,14 +244,5 @@ def _is_bundled(event: Parsed) -> bool:
 
 def _record(event: Parsed) -> Known:
     assert event.id is not None
-    match event:
-        case Message() | Textless():
-            return Known(event.id, "message", None, event.sender, event.time)
-        case Edit():
-            return Known(event.id, "edit", event.target, event.sender, event.time)
-        case Redaction():
-            return Known(event.id, "redaction", min(event.targets), event.sender, event.time)
-        case Pruned():
-            return Known(event.id, "pruned", None, event.sender, event.time)
-        case Other():
-            return Known(event.id, "other", None, event.sender, event.time)
+    aims = {event.target} if isinstance(event, Edit) else event.targets if isinstance(event, Redaction) else ()
+    return Known(event.id, _KINDS[type(event)], min(aims, default=None), event.sender, event.time)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from huginn.chat.client import open_homeserver
 from huginn.chat.homeserver import Changes, FactsUnread, RoomFacts, TokenUnknown
+from huginn.chat.matrix import open_homeserver
 from huginn.chat.notes import LEVEL, RoomNote, RoomNotes, upstream_of
 from huginn.chat.reading import SignSeen
 from huginn.chat.scope import Refusal, Rules, ScopedRoom, Unread, accepted_before, judge

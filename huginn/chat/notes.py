@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import astuple, dataclass
 from datetime import datetime
 
+from huginn.chat.scope import Reason
 from huginn.chat.settings import ChatSettings
 from huginn.ids import digest
 from huginn.store import Store
@@ -27,7 +28,7 @@ class RoomNote:
     """
 
     room: str
-    reason: str | None
+    reason: Reason | None
     detail: str | None
     event: str | None
     alias: str | None

@@ -18,6 +18,8 @@ from huginn.chat.events import usable_id
 from huginn.chat.homeserver import RoomFacts
 from huginn.errors import Refused
 
+Reason = Literal["not joined", "excluded", "direct", "bridged"]
+
 SCOPE_VERSION = "1"
 """To be raised whenever the same facts give another verdict."""
 
@@ -85,7 +87,7 @@ class Rules:
 class Refusal:
     """A room must not be read. `detail`: the kind of sign, `event`: the id of the event that showed it, if one did."""
 
-    reason: Literal["not joined", "excluded", "direct", "bridged"]
+    reason: Reason
     detail: str
     event: str | None = None
 
@@ -114,6 +116,11 @@ def judge(
     if refusal := sign_in([*facts.state, *facts.members], room, rules):
         return refusal
     return _judge_complete(room, facts, direct, rules)
+
+
+def accepted_before(room: str, alias: str | None) -> ScopedRoom:
+    """A room that an earlier run has judged, with the verdict of `judge` still standing: see `huginn.chat.notes`."""
+    return ScopedRoom(room, alias, _MAKER)
 
 
 def sign_in(events: Iterable[object], room: str, rules: Rules) -> Refusal | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from itertools import dropwhile
 
 TEXT_KINDS = frozenset({"m.text", "m.notice", "m.emote"})
 MEDIA_KINDS = frozenset({"m.image", "m.file", "m.audio", "m.video"})
@@ -69,7 +70,9 @@ def _without_quotes(text: str, *, is_reply: bool) -> str:
         kept.append(line)
         is_beginning = is_beginning and not has_text(line)
         number += 1
-    return text if len(kept) == len(lines) else "\n".join(kept).lstrip("\r\n")
+    if len(kept) == len(lines):
+        return text
+    return "\n".join(dropwhile(lambda line: not has_text(line), kept))
 
 
 def _end_of_quote(lines: list[str], start: int, *, with_rest: bool) -> int:
