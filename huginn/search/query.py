@@ -81,7 +81,7 @@ class ListQuery(_Question):
 
     @model_validator(mode="after")
     def _within_limits(self) -> Self:
-        check_names("rooms", self.rooms)
+        _check_names("rooms", self.rooms)
         _check_senders(self.senders)
         check_number("top_k", self.top_k, 1, MOST_LISTED)
         return self
@@ -127,7 +127,7 @@ class Query(_Question):
             _check_text(f"texts[{number}]", text)
         check_number("top_k", self.top_k, 1, MOST_HITS)
         for name in ("corpora", "repos", "paths", "rooms"):
-            check_names(name, getattr(self, name))
+            _check_names(name, getattr(self, name))
         _check_senders(self.senders)
         self._check_corpora()
         return self
@@ -167,7 +167,7 @@ def check_number(field: str, number: int, least: int, most: int) -> None:
         raise Refused(field, f"{number} is out of range", next_step=f"give {least} to {most}")
 
 
-def check_names(field: str, names: Sequence[str] | None) -> None:
+def _check_names(field: str, names: Sequence[str] | None) -> None:
     """Refuse names that are empty or no text."""
     if names is not None and not all(name.strip() for name in names):
         raise Refused(field, "an empty name", next_step="leave it out to search everywhere")
@@ -176,7 +176,7 @@ def check_names(field: str, names: Sequence[str] | None) -> None:
 
 
 def _check_senders(senders: Sequence[str] | None) -> None:
-    check_names("senders", senders)
+    _check_names("senders", senders)
     for number, sender in enumerate(senders or ()):
         if not sender.startswith("@") or ":" not in sender:
             raise Refused(

@@ -14,8 +14,9 @@ from huginn.search.deadline import Deadline
 from huginn.search.listing import as_message
 from huginn.search.masking import mask_of
 from huginn.search.messages import END, FIRST, Placed, in_order, placed
-from huginn.search.query import MOST_LISTED, check_names, check_number
+from huginn.search.query import MOST_LISTED, check_number
 from huginn.search.result import MessageWindow
+from huginn.section import is_text
 from huginn.settings import Settings
 
 
@@ -26,7 +27,8 @@ def show_window(settings: Settings, event_id: str, *, before: int = 5, after: in
     and `Unavailable` and `Busy` as `search` does.
     """
     began = time.monotonic()
-    check_names("event_id", [event_id])
+    if not is_text(event_id):
+        raise _unknown(event_id)
     check_number("before", before, 0, MOST_LISTED)
     check_number("after", after, 0, MOST_LISTED)
     scrub.prepare(settings.state / "cache")
@@ -69,6 +71,6 @@ def _around(index: Reader, event_id: str, before: int, after: int) -> list[Place
 def _unknown(event_id: str) -> Refused:
     return Refused(
         "event_id",
-        f"the index holds no message {event_id}",
+        f"the index holds no message {event_id!r}",
         next_step="give the id of a message as a hit cites it; an edit goes by the id of the message it changes",
     )

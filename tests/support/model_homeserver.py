@@ -13,7 +13,6 @@ from typing import Any
 
 from huginn.chat.homeserver import Changes, FactsUnread, Page, RawEvent, RoomFacts, TokenUnknown
 from huginn.chat.scope import ScopedRoom
-
 from huginn.errors import Unavailable
 
 READER = "@huginn:example.org"

@@ -1,4 +1,4 @@
-"""How old a source is, also when the clock has been put back."""
+"""How old a source is, also when the clock has been put back; and how each room stands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from huginn.chat.notes import RoomNote, RoomNotes, upstream_of
 from huginn.checkpoints import Checkpoints
 from huginn.report import RunOutcome, RunReport, SourceOutcome, SourceReport, SourceStatus, now
 from huginn.settings import load
@@ -38,3 +39,33 @@ def test_a_clock_that_was_far_ahead_is_told_by_a_negative_age(tmp_path: Path) ->
     age = stands(tmp_path, timedelta(hours=-2)).age_s
     assert age is not None
     assert age < -7000
+
+
+CHAT = '[chat]\nhomeserver = "https://matrix.example.org"\nuser = "@huginn:example.org"\n'
+
+
+def test_each_room_that_was_judged_is_told_and_one_out_of_scope_is_never_stale(tmp_path: Path) -> None:
+    (tmp_path / "huginn.toml").write_text(CHAT)
+    settings = load(tmp_path / "huginn.toml", environment={})
+    assert settings.chat is not None
+    assert status(settings).sources == []
+    checkpoints = Checkpoints(settings.state)
+    notes = RoomNotes(checkpoints.store, upstream_of(settings.chat), "index")
+    judged = {"rules": "r", "is_listed_direct": False, "checked": now()}
+    notes.note(RoomNote("!in", None, None, None, "#herons:example.org", **judged))
+    notes.note(RoomNote("!out", "bridged", "m.bridge", "$bridge", None, **judged))
+    elsewhere = RoomNotes(checkpoints.store, "another reader", "index")
+    elsewhere.note(RoomNote("!other", "direct", None, None, None, **judged))
+    outcomes = {"!in": SourceOutcome.OK, "!out": SourceOutcome.REFUSED, "!unread": SourceOutcome.UNREAD}
+    sources = [SourceReport(source=room, corpus="chat", outcome=outcome) for room, outcome in outcomes.items()]
+    old = now() - timedelta(hours=2)
+    report = RunReport(run="r", flow="f", outcome=RunOutcome.PARTIAL, started=old, finished=old, sources=sources)
+    checkpoints.record(report, ())
+    told = {source.source: source for source in status(settings, max_age=timedelta(hours=1)).sources}
+    assert list(told) == ["!unread", "!in", "!out"]
+    assert {source.corpus for source in told.values()} == {"chat"}
+    inside, out, unread = told["!in"], told["!out"], told["!unread"]
+    assert (inside.name, inside.reason, inside.stale, inside.out_of_scope) == ("#herons:example.org", None, True, False)
+    assert (out.reason, out.stale, out.failing_since, out.out_of_scope) == ("bridged: m.bridge", False, None, True)
+    assert (unread.stale, unread.out_of_scope) == (True, False)
+    assert unread.failing_since is not None
