@@ -25,6 +25,7 @@ from tests.unit.test_cli_search import HOSTILE
 ALIAS = "#herons:example.org"
 CHAT = '[chat]\nhomeserver = "https://matrix.example.org"\nuser = "@huginn:example.org"\n'
 SECOND = datetime(2026, 3, 4, 5, 6, 7, 250_000, tzinfo=UTC)
+NO_TIMES = ["yesterday", "2026-02-30", "2026-3-4", "2026-03-04T25:00:00Z", "0001-01-01T00:00+09:00"]
 HARMFUL = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
 
@@ -51,7 +52,8 @@ def message(number: int, body: str, **values: Any) -> Message:
 
 def in_room(*messages: Message, **values: Any) -> Hit:
     """A hit of these messages."""
-    return hit(corpus="chat", citation=cited(*messages), places=[], messages=list(messages), **values)
+    where = cited(*messages)
+    return hit(corpus="chat", citation=where, places=[where], messages=list(messages), **values)
 
 
 def cited(*messages: Message, alias: str | None = ALIAS, room: str = HERONS) -> ChatCitation:
@@ -93,7 +95,7 @@ def test_a_hit_shows_its_citation_its_messages_and_apart_from_them_what_follows(
 
 def test_a_room_without_an_alias_goes_by_its_id(huginn: CommandLine, prepared: Prepared) -> None:
     one = message(0, "one")
-    prepared.hits = [in_room(one).model_copy(update={"citation": cited(one, alias=None)})]
+    prepared.hits = [in_room(one).model_copy(update={"citation": cited(one, alias=None), "places": []})]
     assert huginn("search", "herons").out.splitlines()[:2] == [
         "!herons:example.org  2026-03-04 05:06:07 UTC",
         "first $e0",
@@ -122,9 +124,7 @@ def test_the_times_that_were_asked_for_are_told_in_full(huginn: CommandLine, pre
 @pytest.mark.usefixtures("prepared")
 @pytest.mark.parametrize("command", [["search", "x"], ["chat", "search"], ["chat", "search", "x"]])
 @pytest.mark.parametrize("option", ["after", "before"])
-@pytest.mark.parametrize(
-    "text", ["yesterday", "2026-02-30", "2026-3-4", "2026-03-04T25:00:00Z", "0001-01-01T00:00+09:00"]
-)
+@pytest.mark.parametrize("text", NO_TIMES)
 def test_a_time_that_is_none_is_refused_by_its_option(
     huginn: CommandLine, command: list[str], option: str, text: str
 ) -> None:

@@ -85,10 +85,10 @@ def test_each_kind_of_error_has_its_exit_code(error: HuginnError, code: ExitCode
         (("search",), "texts"),
         (("search", "x", "--top-k", "many"), "top_k"),
         (("search", "x", "--mode", "magic"), "mode"),
-        (("search", "x", "--corpus", "chat"), "corpus"),
+        (("search", "x", "--corpus", "mail"), "corpus"),
         (("status", "--max-age", "soon"), "max_age"),
         (("refresh", "--onyl", "heron"), "--onyl"),
-        (("refresh", "chat"), "corpus"),
+        (("refresh", "mail"), "corpus"),
     ],
 )
 def test_a_mistake_in_the_arguments_is_refused_by_name(

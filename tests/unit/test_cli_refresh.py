@@ -20,8 +20,8 @@ def source(name: str, outcome: str, **counts: Any) -> SourceReport:
     return SourceReport(source=name, corpus="forge", outcome=SourceOutcome(outcome), **counts)
 
 
-def room(name: str, outcome: str, **values: Any) -> SourceReport:
-    return SourceReport(corpus="chat", source=name, outcome=SourceOutcome(outcome), **values)
+def room(source: str, outcome: str, **values: Any) -> SourceReport:
+    return SourceReport(corpus="chat", source=source, outcome=SourceOutcome(outcome), **values)
 
 
 @dataclass

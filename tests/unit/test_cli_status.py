@@ -21,7 +21,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Prepared:
     return fake_search.install(monkeypatch)
 
 
-def source(name: str, **values: Any) -> SourceStatus:
+def source(source: str, **values: Any) -> SourceStatus:
     usual = {
         "corpus": "forge",
         "cursor": "0123456789abcdef",
@@ -32,7 +32,7 @@ def source(name: str, **values: Any) -> SourceStatus:
         "failing_since": None,
         "reason": None,
     }
-    return SourceStatus.model_validate({"source": name, **usual, **values})
+    return SourceStatus.model_validate({"source": source, **usual, **values})
 
 
 def report(*sources: SourceStatus) -> StatusReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -51,11 +52,11 @@ def test_each_room_that_was_judged_is_told_and_one_out_of_scope_is_never_stale(t
     assert status(settings).sources == []
     checkpoints = Checkpoints(settings.state)
     notes = RoomNotes(checkpoints.store, upstream_of(settings.chat), "index")
-    judged = {"rules": "r", "is_listed_direct": False, "checked": now()}
-    notes.note(RoomNote("!in", None, None, None, "#herons:example.org", **judged))
-    notes.note(RoomNote("!out", "bridged", "m.bridge", "$bridge", None, **judged))
+    inside = RoomNote("!in", None, None, None, "#herons:example.org", False, "r", now())
+    notes.note(inside)
+    notes.note(replace(inside, room="!out", reason="bridged", detail="m.bridge", event="$bridge", alias=None))
     elsewhere = RoomNotes(checkpoints.store, "another reader", "index")
-    elsewhere.note(RoomNote("!other", "direct", None, None, None, **judged))
+    elsewhere.note(replace(inside, room="!other", reason="direct", alias=None))
     outcomes = {"!in": SourceOutcome.OK, "!out": SourceOutcome.REFUSED, "!unread": SourceOutcome.UNREAD}
     sources = [SourceReport(source=room, corpus="chat", outcome=outcome) for room, outcome in outcomes.items()]
     old = now() - timedelta(hours=2)
@@ -64,8 +65,13 @@ def test_each_room_that_was_judged_is_told_and_one_out_of_scope_is_never_stale(t
     told = {source.source: source for source in status(settings, max_age=timedelta(hours=1)).sources}
     assert list(told) == ["!unread", "!in", "!out"]
     assert {source.corpus for source in told.values()} == {"chat"}
-    inside, out, unread = told["!in"], told["!out"], told["!unread"]
-    assert (inside.name, inside.reason, inside.stale, inside.out_of_scope) == ("#herons:example.org", None, True, False)
+    taken_in, out, unread = told["!in"], told["!out"], told["!unread"]
+    assert (taken_in.name, taken_in.reason, taken_in.stale, taken_in.out_of_scope) == (
+        "#herons:example.org",
+        None,
+        True,
+        False,
+    )
     assert (out.reason, out.stale, out.failing_since, out.out_of_scope) == ("bridged: m.bridge", False, None, True)
     assert (unread.stale, unread.out_of_scope) == (True, False)
     assert unread.failing_since is not None
