@@ -200,7 +200,7 @@ class _Batch:
         self.learned[event_id] = replace(there, kind="pruned") if there else Known(event_id, "pruned", None, "", 0)
         if there is None or (there.kind == "message" and event_id in self.known):
             self.gone.add(event_id)
-        elif there.kind == "edit" and there.target and event_id in self.known and there.target not in self.fresh:
+        elif there.kind == "edit" and there.target and event_id in self.known:
             self.restore.add(there.target)  # which says what the edit said, if it is a message at all
         return there is not None
 

@@ -1,36 +1,30 @@
 """Reads a room's events batch by batch and brings the index to what they say.
 
 Fold -> what must disappear -> days that are touched -> windows -> plan -> write. The bodies of messages are kept
-nowhere but in the index: a day that is touched is put together from its stored windows and from what is new. A window
-never leaves its day, so nothing else can change. What must disappear is removed first, from every index on disk, and
-acknowledged before anything is embedded.
+nowhere but in the index: a day that is touched is put together from its stored windows and from what is new. What must
+disappear is removed first, from every index on disk, and acknowledged before anything is embedded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from huginn import scrub
 from huginn.apply import Tally, carry_out, rehearse
+from huginn.chat.days import Days, vanished
 from huginn.chat.events import Message, parse
 from huginn.chat.fold import Folded, fold, restored, wanted_ids
 from huginn.chat.homeserver import Homeserver
 from huginn.chat.known import KnownEvents
-from huginn.chat.points import points_of
 from huginn.chat.scope import Refusal, Rules, ScopedRoom, sign_in
-from huginn.chat.stored import day_of, day_of_point, events_of, lines_of
-from huginn.chat.window import Line, windows
+from huginn.chat.window import Line
 from huginn.errors import HuginnError
-from huginn.index.port import Place, Reader, StoredPoint, Writer
+from huginn.index.port import Place, StoredPoint, Writer
 from huginn.parts import Parts
-from huginn.plan import Plan, plan
 
 _PAGES_AT_ONCE = 5  # what is held in memory: five pages of 1,000 events, and the days they touch
-_WINDOWS_AT_ONCE = 256
 
 
 class SignSeen(Exception):
@@ -73,7 +67,7 @@ class Reading:
         self._rules = rules
         self._is_whole = is_whole
         self._dry_run = dry_run
-        self._wanted: dict[date, set[str]] = {}
+        self._days = Days(room, parts.index, is_whole=is_whole)
         self._away: HuginnError | None = None
 
     def read(self, since: str | None, writer: Writer) -> HuginnError | None:
@@ -82,29 +76,34 @@ class Reading:
         Gives the embedder's error if it was away: what had to be removed is removed then, and the rest is missing.
         Raises `SignSeen`, `UnknownRedaction`, what the homeserver raises, and `Unavailable` when the index fails.
         """
-        for events in self._batches(since):
-            self._take(events, writer)
+        for events, is_last in self._batches(since):
+            self._take(events, writer, is_last=is_last)
             if not self._dry_run:
                 self.known.keep()
         if self._is_whole:
             self._remove_unwanted(writer)
+        self.tally.chunks, self.tally.places = self._days.chunks, self._days.places
         return self._away
 
-    def _batches(self, since: str | None) -> Iterator[list[object]]:
-        """The events in batches, each checked for a sign that the room is out of scope before any of it is used."""
+    def _batches(self, since: str | None) -> Iterator[tuple[list[object], bool]]:
+        """The events in batches, and whether one is the last.
+
+        Each page is checked for a sign that the room is out of scope before any of it is used.
+        """
         events: list[object] = []
-        for number, page in enumerate(self._homeserver.messages(self._room, since), 1):
+        pages = 0
+        for page in self._homeserver.messages(self._room, since):
             refusal = sign_in(page.events, self._room.id, self._rules)
             if refusal is not None:
                 raise SignSeen(refusal)
+            if page.events and pages == _PAGES_AT_ONCE:
+                yield events, False
+                events, pages = [], 0
             events += page.events
-            if number % _PAGES_AT_ONCE == 0:
-                yield events
-                events = []
-        if events:
-            yield events
+            pages += bool(page.events)
+        yield events, True
 
-    def _take(self, events: Sequence[object], writer: Writer) -> None:
+    def _take(self, events: Sequence[object], writer: Writer, *, is_last: bool) -> None:
         parsed = [one for event in events for one in parse(event, self._room.id)]
         known, about = self.known.look_up(wanted_ids(parsed))
         folded = fold(parsed, known, about, is_whole=self._is_whole)
@@ -119,9 +118,7 @@ class Reading:
         self._count(folded, len(touched))
         if self._away is not None:
             return
-        new = self._lines(texts)
-        days = sorted({day_of(line.time) for line in new} | {day_of_point(point) for point in touched})
-        plans = (self._plan(day, changed, touched, [line for line in new if day_of(line.time) == day]) for day in days)
+        plans = self._days.plans(self._lines(texts), changed, touched, is_last=is_last)
         if self._dry_run:
             rehearse(plans, self._parts, self.tally)
         else:
@@ -167,51 +164,20 @@ class Reading:
             lines.append(Line(message.id, message.sender, message.time, scrubbed.clean))
         return lines
 
-    def _plan(self, day: date, changed: Collection[str], touched: Sequence[StoredPoint], new: Iterable[Line]) -> Plan:
-        """What one day needs: its stored messages without those that have changed, and the new ones, in windows."""
-        gone = {point.id for point in touched}  # gone from the index by now, unless this is a rehearsal
-        start = datetime.combine(day, datetime.min.time(), UTC)
-        place = Place(corpus="chat", sources=[self._room.id], after=start, before=start + timedelta(days=1))
-        stored = [point for point in self._parts.index.stored(place) if point.id not in gone]
-        told = [*stored, *(point for point in touched if day_of_point(point) == day)]
-        if self._is_whole:  # all else is from before this reading, and will come by again if it is still so
-            told = [point for point in told if point.id in self._wanted.get(day, ())]
-        lines = {line.event_id: line for line in lines_of(told) if line.event_id not in changed}
-        lines.update({line.event_id: line for line in new})
-        wanted = points_of(self._room, windows(lines.values()))
-        self.tally.chunks += len(wanted)
-        self.tally.places |= {point.place for point in wanted} | {str(point.payload["event_id"]) for point in stored}
-        difference = plan(wanted, stored)
-        if not self._is_whole:
-            return difference
-        self._wanted[day] = {point.id for point in wanted}
-        return replace(difference, remove=frozenset())  # the day may go on in the next batch
-
     def _remove_unwanted(self, writer: Writer) -> None:
         """After a whole reading: remove the windows that nobody wants, here and in the other indexes."""
         if self._away is None:
-            wanted = set[str]().union(*self._wanted.values())
-            place = Place(corpus="chat", sources=[self._room.id])
-            unwanted = [point.id for point in self._parts.index.stored(place, ["source"]) if point.id not in wanted]
+            unwanted = list(self._days.unwanted())
         else:  # what was read is not all written: only what has vanished upstream goes
-            unwanted = list(self._vanished(self._parts.index))
+            unwanted = list(vanished(self._room, self._parts.index, self.known))
         self.tally.removed += len(unwanted)
         if self._dry_run:
             return
         writer.remove(unwanted)
         for other in self._parts.others():
             elsewhere = other.writer("chat", self._room.id)
-            elsewhere.remove(list(self._vanished(other)))
+            elsewhere.remove(list(vanished(self._room, other, self.known)))
             elsewhere.acknowledge()
-
-    def _vanished(self, index: Reader) -> Iterator[str]:
-        """The windows of an index that hold a message which the homeserver has not given in this whole reading."""
-        stored = index.stored(Place(corpus="chat", sources=[self._room.id]), ["messages"])
-        while page := list(islice(stored, _WINDOWS_AT_ONCE)):
-            ids = {point.id: {str(event) for event in events_of(point)} for point in page}
-            known, _ = self.known.look_up(set[str]().union(*ids.values()))
-            there = {event.id for event in known.values() if event.kind == "message"}
-            yield from (point_id for point_id, events in ids.items() if not events <= there)
 
     def _count(self, folded: Folded, removed: int) -> None:
         self.tally.messages += folded.messages

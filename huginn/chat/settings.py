@@ -21,7 +21,7 @@ TOKEN_VARIABLE = "HUGINN_CHAT_TOKEN"
 """The environment's variable that gives the token in place of a file."""
 
 _USER = re.compile(r"@[!-9;-~]+:[^\s@#!]+")
-_ROOM = re.compile(r"#[^\s:]+:[^\s@#!]+|![^\s!@#]+")
+_ROOM = re.compile(r"#[^\s:]+(:[^\s@#!]+)?|![^\s!@#]+")
 _LONGEST_ID = 255  # bytes; the Matrix specification, appendices, "Common Identifier Format"
 
 
@@ -45,7 +45,7 @@ def _checked_user(user: str) -> str:
 
 def _checked_room(room: str) -> str:
     if not _is_id(_ROOM, room):
-        raise ValueError('give an alias with its server, such as "#lobby:example.org", or the id of a room')
+        raise ValueError('give the alias of a room, such as "#lobby:example.org", or its id, which begins with !')
     return room
 
 

@@ -67,7 +67,7 @@ class RoomInMemory:
     """`upstream` is all that the homeserver has; `feed` takes in some of it, and `texts` is what the index holds."""
 
     def __init__(self, upstream: Iterable[object] = ()) -> None:
-        self.upstream = list(upstream)
+        self.upstream: list[Any] = list(upstream)
         self.texts: dict[str, Message] = {}
         self.rebuilds = 0
         self.asked: list[str] = []
@@ -85,6 +85,8 @@ class RoomInMemory:
         about = {event_id: [one for one in self._records if one.target == event_id] for event_id in ids}
         folded = fold(parsed, known, about, is_whole=is_whole)
         assert not (is_whole and folded.rebuild)
+        assert not folded.gone & folded.restore
+        assert not set(folded.texts) & (folded.gone | folded.restore)
         if folded.rebuild:
             fed, self._fed, self._known, self._records, self.texts = self._fed, [], {}, [], {}
             self.rebuilds += 1

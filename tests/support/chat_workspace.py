@@ -59,6 +59,11 @@ class ChatWorkspace(Workspace):
         with self.index() as index:
             return "\n".join(repr(dict(point.payload)) for point in index.stored(Place()))
 
+    def filled(self) -> ChatWorkspace:
+        """This workspace after a refresh."""
+        self.refresh()
+        return self
+
     def fresh(self, name: str = "fresh") -> ChatWorkspace:
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)

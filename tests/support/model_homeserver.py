@@ -123,7 +123,7 @@ class ModelHomeserver:
         self.away: set[str] = set()
         self.calls: list[str] = []
         self.page = page
-        self.is_forgetful = False
+        self.era = 0
 
     def new_room(self, name: str, members: Sequence[str] = ("@a:example.org", "@b:example.org")) -> ModelRoom:
         """A room that is in scope: joined by the reader and the members, with a join rule."""
@@ -153,7 +153,7 @@ class ModelHomeserver:
         new = {room.id: [event for position, event in room.events if position > after] for room in joined}
         changed = frozenset(room for room, events in new.items() if events)
         state = frozenset(room for room, events in new.items() if any("state_key" in event for event in events))
-        return Changes(f"s{self.position()}", changed, state if since else frozenset())
+        return Changes(self._token("s", self.position()), changed, state if since else frozenset())
 
     def facts(self, room: str) -> RoomFacts:
         self._called("facts", FactsUnread, room)
@@ -171,7 +171,7 @@ class ModelHomeserver:
                 yield Page([], None)
                 return
             after = page[-1][0]
-            yield Page([there.served(event) for _, event in page], f"t{after}")
+            yield Page([there.served(event) for _, event in page], self._token("t", after))
 
     def event(self, room: ScopedRoom, event_id: str) -> RawEvent | None:
         self._called("event", Unavailable, room.id)
@@ -189,10 +189,18 @@ class ModelHomeserver:
         member = next((event for event in room.state_now() if event.get("state_key") == READER), None)
         return member is not None and member["content"].get("membership") == "join"
 
+    def forget_tokens(self) -> None:
+        """Know no token any more that has been given until now."""
+        self.era += 1
+
+    def _token(self, kind: str, position: int) -> str:
+        return f"{kind}{self.era}.{position}"
+
     def _position_of(self, token: str) -> int:
-        if self.is_forgetful or token[:1] not in ("s", "t") or not token[1:].isdigit():
+        era, _, position = token[1:].partition(".")
+        if token[:1] not in ("s", "t") or era != str(self.era) or not position.isdigit():
             raise TokenUnknown
-        return int(token[1:])
+        return int(position)
 
     def _called(self, name: str, error: type[Exception] = Unavailable, room: str = "") -> None:
         self.calls.append(name)

@@ -181,7 +181,8 @@ def test_a_redaction_aims_at_all_that_it_names(top: object, inner: object, targe
 
 
 def test_a_redaction_needs_no_content() -> None:
-    for content in ({}, None, "rubbish"):
+    contents: list[object] = [{}, None, "rubbish"]
+    for content in contents:
         entry = event("$r", content, type="m.room.redaction", redacts="$a")
         assert one(entry) == Redaction("$r", ADA, TIME, frozenset({"$a"}))
     assert one(event("$r", {}, type="m.room.redaction")) == Pruned("$r", ADA, TIME)

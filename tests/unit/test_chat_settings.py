@@ -37,7 +37,7 @@ def test_without_the_section_there_is_no_chat(tmp_path: Path) -> None:
 def test_all_keys_are_read_and_the_environment_wins(tmp_path: Path) -> None:
     more = """
     token_file = "secrets/token"
-    exclude = ["#lobby:example.org", "!id:example.org", "!RS7yiGRyzLMsQaqUUuDOE7C8AV13xYFKsk8on0ExV9c"]
+    exclude = ["#lobby:example.org", "!id:example.org", "!RS7yiGRyzLMsQaqUUuDOE7C8AV13xYFKsk8on0ExV9c", "#any"]
     puppets = ["@bridge-.*"]
     timeout_seconds = 5
     """
@@ -46,7 +46,7 @@ def test_all_keys_are_read_and_the_environment_wins(tmp_path: Path) -> None:
     assert settings.homeserver == "https://matrix.example.org"
     assert (settings.user, settings.timeout_seconds) == ("@huginn:example.org", 5)
     assert settings.token_file == tmp_path / "secrets" / "token"
-    assert len(settings.exclude) == 3
+    assert len(settings.exclude) == 4
     assert settings.puppets == ("@other-.*",)
 
 
@@ -66,7 +66,8 @@ def test_all_keys_are_read_and_the_environment_wins(tmp_path: Path) -> None:
         ('user = "@huginn:example.org\\n"', "user"),
         (f'user = "@{"h" * 250}:example.org"', "user"),
         ('exclude = ["#fine:example.org", "lobby"]', "exclude[1]"),
-        ('exclude = ["#lobby"]', "exclude[0]"),
+        ('exclude = ["#lobby:"]', "exclude[0]"),
+        ('exclude = ["#"]', "exclude[0]"),
         ('exclude = ["!"]', "exclude[0]"),
         ('exclude = "#lobby:example.org"', "exclude"),
         ('puppets = ["@("]', "puppets[0]"),

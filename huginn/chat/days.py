@@ -1,0 +1,109 @@
+"""The days of a room that a reading touches: stored windows and new messages in, plans out.
+
+A window never leaves its UTC day, so a day is all that has to be looked at around a message. The last window of a batch
+goes on in the next one: it is held back until then, so that it is not embedded half and then once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+
+from huginn.chat.known import KnownEvents
+from huginn.chat.points import points_of
+from huginn.chat.scope import ScopedRoom
+from huginn.chat.stored import day_of, day_of_point, events_of, lines_of
+from huginn.chat.window import Line, windows
+from huginn.index.port import Index, Place, StoredPoint
+from huginn.plan import Plan, plan
+
+_WINDOWS_AT_ONCE = 256
+
+
+class Days:
+    """The days of one reading. `places` are the first events of all windows that were looked at, `chunks` their number.
+
+    `is_whole`: the room is read from its beginning, so what was stored before counts only as far as it comes again;
+    what does not is `unwanted` in the end.
+    """
+
+    def __init__(self, room: ScopedRoom, index: Index, *, is_whole: bool) -> None:
+        self.places: set[str] = set()
+        self.chunks = 0
+        self._room = room
+        self._index = index
+        self._is_whole = is_whole
+        self._wanted: dict[date, set[str]] = {}
+        self._held: dict[str, Line] = {}
+
+    def plans(
+        self, new: Sequence[Line], changed: Collection[str], touched: Sequence[StoredPoint], *, is_last: bool
+    ) -> Iterator[Plan]:
+        """A plan for each day that `new` messages or `touched` windows lie in.
+
+        `changed` are messages whose text in the index counts no more; the windows that held it, `touched`, are gone
+        from the index by now, or will be. `is_last`: no batch comes after this one.
+        """
+        lines = {event: line for event, line in self._held.items() if event not in changed}
+        lines |= {line.event_id: line for line in new}
+        self._held = {}
+        by_day: dict[date, list[Line]] = {day_of_point(point): [] for point in touched}
+        for line in lines.values():
+            by_day.setdefault(day_of(line.time), []).append(line)
+        for day in sorted(by_day):
+            is_held = not is_last and day == max(by_day)
+            yield self._plan(day, by_day[day], changed, touched, is_held=is_held)
+
+    def unwanted(self) -> Iterator[str]:
+        """After a whole reading: the stored windows that nobody wants."""
+        wanted = set[str]().union(*self._wanted.values())
+        stored = self._index.stored(Place(corpus="chat", sources=[self._room.id]), ["source"])
+        return (point.id for point in stored if point.id not in wanted)
+
+    def _plan(
+        self, day: date, new: Sequence[Line], changed: Collection[str], touched: Sequence[StoredPoint], *, is_held: bool
+    ) -> Plan:
+        gone = {point.id for point in touched}
+        start = datetime.combine(day, datetime.min.time(), UTC)
+        place = Place(corpus="chat", sources=[self._room.id], after=start, before=start + timedelta(days=1))
+        stored = [point for point in self._index.stored(place) if point.id not in gone]
+        told = [*stored, *(point for point in touched if day_of_point(point) == day)]
+        if self._is_whole:  # all else is from before this reading, and will come by again if it is still so
+            told = [point for point in told if point.id in self._wanted.get(day, ())]
+        lines = {line.event_id: line for line in lines_of(told) if line.event_id not in changed}
+        lines |= {line.event_id: line for line in new}
+        cut = windows(lines.values())
+        wanted = points_of(self._room, cut)
+        held = set[str]()
+        if is_held and cut and cut[-1].part == 0:  # a long message is cut into parts, and complete
+            held = {wanted[-1].id}
+            self._held = {line.event_id: line for line in cut[-1].lines}
+        self.chunks += len(wanted) - len(held)
+        self.places |= {point.place for point in wanted} | {str(point.payload["event_id"]) for point in stored}
+        difference = plan(wanted, stored)
+        if self._is_whole:
+            self._wanted[day] = {point.id for point in wanted} - held
+            difference = replace(difference, remove=frozenset())  # the day may go on in the next batch
+        return _without(difference, held)
+
+
+def vanished(room: ScopedRoom, index: Index, known: KnownEvents) -> Iterator[str]:
+    """After a whole reading: the windows of an index that hold a message which the homeserver has not given."""
+    stored = index.stored(Place(corpus="chat", sources=[room.id]), ["messages"])
+    while page := list(islice(stored, _WINDOWS_AT_ONCE)):
+        events: Mapping[str, set[str]] = {point.id: set(events_of(point)) for point in page}
+        found, _ = known.look_up(set[str]().union(*events.values()))
+        there = {event.id for event in found.values() if event.kind == "message"}
+        yield from (point_id for point_id, ids in events.items() if not ids <= there)
+
+
+def _without(difference: Plan, held: Collection[str]) -> Plan:
+    """The plan without what is held back."""
+    return replace(
+        difference,
+        write=tuple(point for point in difference.write if point.id not in held),
+        keep=tuple(point for point in difference.keep if point.id not in held),
+        update={point_id: payload for point_id, payload in difference.update.items() if point_id not in held},
+    )
