@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 def rooms(settings: ChatSettings) -> list[Finding]:
     """Whether there is a token; whether the homeserver takes it; whether the rooms left out are named by their ids."""
-    token = finding("chat", settings.user, lambda: _token(settings))
-    asked = [finding("chat", settings.homeserver.partition("://")[2], lambda: _homeserver(settings))]
-    return [token, *(asked if token.outcome == "well" else []), finding("chat", "exclude", lambda: _exclude(settings))]
+    found = [finding("chat", settings.user, lambda: _token(settings))]
+    if found[0].outcome == "well":
+        found.append(finding("chat", settings.homeserver.partition("://")[2], lambda: _homeserver(settings)))
+    return [*found, finding("chat", "exclude", lambda: _exclude(settings))]
 
 
 def _token(settings: ChatSettings) -> tuple[Outcome, str]:

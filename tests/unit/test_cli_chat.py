@@ -282,7 +282,10 @@ def test_a_doctor_looks_at_the_token_the_homeserver_and_the_rooms_left_out(
         found = huginn("doctor", "--json").document["checks"]
         return [(check["subject"], check["outcome"]) for check in found if check["check"] == "chat"]
 
+    asked: list[object] = []
+    monkeypatch.setattr("huginn.cli.chat_checks.joined", asked.append)
     assert checks() == [("@huginn:example.org", "wrong"), ("exclude", "note")]
+    assert asked == []
     (huginn.folder / "token").write_text("syt_no_real_token\n")
     monkeypatch.setattr("huginn.cli.chat_checks.joined", lambda _: 3)
     well = [("@huginn:example.org", "well"), ("matrix.example.org", "well"), ("exclude", "well")]
