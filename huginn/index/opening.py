@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from huginn.index.server_shelf import ServerShelf
 
 
+class NoIndex(Unavailable):
+    """Nothing has been indexed yet."""
+
+    def __init__(self) -> None:
+        super().__init__("index", "there is none yet", next_step="run 'huginn refresh'")
+
+
 def open_shelf(settings: Settings, *, is_searching: bool = False) -> Shelf:
     """Where the collections of these settings are. `is_searching`: somebody waits, so a server is given less time."""
     if settings.index.url is not None:
@@ -149,13 +156,13 @@ def open_for_refresh(
 
 
 def open_for_search(settings: Settings, *, wait: float) -> Reader:
-    """The index in use, for reading, whatever its label. Raises `Unavailable` when there is none."""
+    """The index in use, for reading, whatever its label. Raises `NoIndex` when there is none."""
     shelf = open_shelf(settings, is_searching=True)
     return shelf.read(_in_use(shelf), wait=wait)
 
 
 def label_in_use(settings: Settings) -> Label:
-    """The label of the index in use, without opening it. Raises `Unavailable` when there is none."""
+    """The label of the index in use, without opening it. Raises `NoIndex` when there is none."""
     return _in_use(open_shelf(settings, is_searching=True)).label
 
 
@@ -176,7 +183,7 @@ def _drop_unfit(shelf: Shelf, label: Label, witness: Witness) -> None:
 def _in_use(shelf: Shelf) -> Collection:
     collection = shelf.current()
     if collection is None:
-        raise Unavailable("index", "there is none yet", next_step="run 'huginn refresh'")
+        raise NoIndex
     return collection
 
 

@@ -25,6 +25,10 @@ def source(name: str, outcome: str, **counts: Any) -> SourceReport:
     return SourceReport(source=name, corpus="forge", outcome=SourceOutcome(outcome), **counts)
 
 
+def room(source: str, outcome: str, **values: Any) -> SourceReport:
+    return SourceReport(corpus="chat", source=source, outcome=SourceOutcome(outcome), **values)
+
+
 @dataclass
 class FakeRun:
     """A run that gives what a test has prepared, or raises it."""
@@ -95,6 +99,28 @@ def test_the_last_line_tells_the_counts(huginn: CommandLine, run: FakeRun) -> No
     assert last == "3 sources: 1 ok, 1 unchanged, 1 failed; 120 chunks written, 4 removed"
 
 
+def test_rooms_are_told_with_their_messages_and_what_was_skipped(huginn: CommandLine, run: FakeRun) -> None:
+    counts = {"messages": 30, "edits": 2, "redactions": 1, "written": 6, "removed": 1}
+    run.prepared = {
+        "!a": room("!a", "ok", name="#herons:example.org", skipped={"reaction": 5, "encrypted": 9}, **counts),
+        "!b": room("!b", "refused", reason="bridged: m.bridge"),
+        "!c": room("!c", "unread", reason="its state could not be read", words_only=2),
+    }
+    ended = huginn("refresh", "chat", "--only", "!a")
+    assert ended.code == ExitCode.SOME_FAILED
+    assert run.asked == {"corpus": "chat", "only": ("!a",), "dry_run": False, "rebuild": False}
+    heading, *lines = ended.out.splitlines()
+    assert heading.split() == ["source", "outcome", "messages", "edits", "redacted", "skipped", "written", "removed"]
+    assert lines[0].split() == ["#herons:example.org", "ok", "30", "2", "1", "14", "6", "1"]
+    assert lines[3:] == [
+        "#herons:example.org: skipped: encrypted 9, reaction 5",
+        "!b: bridged: m.bridge",
+        "!c: its state could not be read",
+        "!c: 2 messages found by words alone, see 'huginn status -v'",
+        "3 sources: 1 ok, 1 refused, 1 unread; 6 windows written, 1 removed",
+    ]
+
+
 @pytest.mark.parametrize("where", ["huginn.cli.refresh._run", "huginn.cli.refresh.show", "huginn.cli.failures.tell"])
 def test_ctrl_c_anywhere_ends_with_130_and_no_traceback(
     huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch, where: str
@@ -112,7 +138,7 @@ def test_a_dry_run_says_that_nothing_was_written(huginn: CommandLine, run: FakeR
     run.prepared = {"heron": source("heron", "ok", written=7)}
     ended = huginn("refresh", "forge", "--dry-run", "--only", "heron", "--only", "wren")
     assert ended.code == ExitCode.WELL
-    assert run.asked == {"only": ("heron", "wren"), "dry_run": True, "rebuild": False}
+    assert run.asked == {"corpus": "forge", "only": ("heron", "wren"), "dry_run": True, "rebuild": False}
     assert ended.out.splitlines()[-1] == "dry run: 1 source: 1 ok; 7 chunks to write, 0 to remove"
 
 
@@ -180,7 +206,7 @@ def test_a_run_that_cannot_begin_is_a_refresh_document_too(
 
 
 def test_refused_settings_and_an_unknown_corpus_are_refresh_documents_too(huginn: CommandLine) -> None:
-    assert huginn("refresh", "chat", "--json").document["outcome"] == "refused"
+    assert huginn("refresh", "mail", "--json").document["outcome"] == "refused"
     huginn.settings("[forge]\nrepo = []\n")
     ended = huginn("refresh", "--json")
     assert ended.code == ExitCode.REFUSED

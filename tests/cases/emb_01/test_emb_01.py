@@ -19,7 +19,7 @@ from huginn.index.port import Place
 from huginn.status import status
 from tests.support.git import Repository
 from tests.support.ollama_server import MODEL, OllamaServer, vector_of
-from tests.support.workspace import Workspace, outcomes
+from tests.support.workspace import Workspace, cited, outcomes
 
 BIRDS = ("heron", "osprey", "walrus", "poisonword", "quince", "seal", "marmalade", "plover", "curlew", "dunlin")
 FILES: dict[str | bytes, bytes | str | None] = {
@@ -76,7 +76,7 @@ def test_ok_ten_files_are_searchable_and_a_second_run_makes_no_call(workspace: W
     assert (report.outcome, report.stored, report.embedded, report.words_only) == ("ok", 10, 10, 0)
     every_vector_is_of_its_own_text(workspace, server)
     assert server.state.asked_to_truncate == {False}
-    assert "file1.md" in [hit.citation.path for hit in workspace.search("the heron", mode="meaning", top_k=3).hits]
+    assert "file1.md" in [cited(hit).path for hit in workspace.search("the heron", mode="meaning", top_k=3).hits]
     server.forget()
     assert workspace.refresh_one().outcome == "unchanged"
     assert server.state.calls == 0
