@@ -15,6 +15,7 @@ from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_o
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import label_in_use, open_for_search
 from huginn.index.port import Payload, Place, Reader
+from huginn.index.remote import HolderGone
 from huginn.report import Corpus
 from huginn.search.fuse import DEPTH, Candidate, Fused, fuse
 from huginn.search.lists import Asked, ranked_lists
@@ -40,18 +41,29 @@ def search(settings: Settings, query: Query) -> SearchResult:
     scrub.prepare(settings.state / "cache")
     clean = {text: scrub.scrub_question(text).clean for text in query.asked().values()}
     asked, identity = _embedded(settings, list(clean.values()), query.mode)
+    try:
+        hits = _found(settings, query, asked, identity, deadline=began + LIMIT_SECONDS)
+    except HolderGone:  # a refresh has just ended, and its index is free
+        hits = _found(settings, query, asked, identity, deadline=began + LIMIT_SECONDS)
+    shown = query.model_copy(update={"texts": tuple(str(clean[text.strip()]) for text in query.texts)})
+    return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
+
+
+def _found(
+    settings: Settings, query: Query, asked: list[Asked], identity: Identity | None, *, deadline: float
+) -> list[Hit]:
+    """The hits, by the index that is in use now."""
     index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
         if identity is not None and identity != index.label.identity:
             raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
         _require_known(settings, index, query)
-        hits = _hits(settings, index, query, list(query.asked()), asked, deadline=began + LIMIT_SECONDS)
+        hits = _hits(settings, index, query, list(query.asked()), asked, deadline)
         if index.label.scrub != scrub.fingerprint():
             hits = [hit.model_copy(update={"text": str(scrub.scrub(hit.text).clean)}) for hit in hits]
     finally:
         index.close()
-    shown = query.model_copy(update={"texts": tuple(str(clean[text.strip()]) for text in query.texts)})
-    return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
+    return hits
 
 
 def _require_known(settings: Settings, index: Reader, query: Query) -> None:

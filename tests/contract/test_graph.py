@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +24,11 @@ from huginn.index import graph
 from huginn.index.embedded import EmbeddedIndex
 from huginn.index.folder import Folders
 from huginn.index.label import make_label
-from huginn.index.port import Ask, NewPoint, Place, Reader
+from huginn.index.port import Ask, NewPoint, Payload, Place, Reader
 from huginn.index.remote import RemoteReader, connect
+from huginn.index.shard import open_shard
 from huginn.index.shelf import Collection
+from huginn.run import open_run
 from huginn.settings import Settings
 from tests.support.git import Repository
 from tests.support.points import point
@@ -243,7 +246,6 @@ def test_without_room_for_it_no_graph_is_begun(
 def test_a_reader_that_opens_the_old_one_during_the_switch_ends_with_the_new_one(
     shelf: Folders, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_shard = folders.open_shard
     opened: list[str] = []
 
     def switched_meanwhile(path: Path, *rest: object) -> EmbeddedIndex | None:
@@ -327,10 +329,10 @@ print(json.dumps(Workspace(Path(root), {"repo": Path(repository)}).refresh().not
 def kill_at(step: str) -> None:
     """Have this process killed by the kernel before or after a step of building the graph."""
     moment, _, name = step.partition(" ")
-    home: object = {"copytree": graph.shutil, "sync": graph.os}.get(name, graph)
+    home: object = {"copytree": shutil, "sync": os}.get(name, graph)
     original = getattr(home, name)
 
-    def kill(*arguments: object, **named: object) -> object:
+    def kill(*arguments: object, **named: object) -> None:
         if moment == "after":
             original(*arguments, **named)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -374,6 +376,27 @@ def test_a_refresh_builds_the_graph_tells_so_and_keeps_cursors_and_points(worksp
     assert workspace.points() == fresh.points()
 
 
+def test_a_search_that_is_under_way_at_the_end_of_the_run_is_answered(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph, "FROM_POINTS", FROM)  # whether there is a graph is all the same here
+    workspace.refresh()
+    wanted = workspace.search("heron number 77").hits
+    fetch = RemoteReader.fetch
+    ended: list[bool] = []
+    with open_run(workspace.settings) as run:
+
+        def fetch_after_the_end(self: RemoteReader, ids: Sequence[str]) -> dict[str, Payload]:
+            if not ended:
+                ended.append(True)
+                run._opened.target.close()
+            return fetch(self, ids)
+
+        monkeypatch.setattr(RemoteReader, "fetch", fetch_after_the_end)
+        assert workspace.search("heron number 77").hits == wanted
+    assert ended
+
+
 def test_a_rehearsal_builds_none(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(graph, "FROM_POINTS", 301)
@@ -382,9 +405,8 @@ def test_a_rehearsal_builds_none(workspace: Workspace, monkeypatch: pytest.Monke
     assert shards(*in_use(workspace)) == ["shard"]
 
 
-@pytest.mark.parametrize(
-    "step", ["after copytree", "before _run_child", "after _run_child", "after sync", "before write", "after write"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["after copytree", "after _run_child", "before write", "after write"])
 def test_a_refresh_that_is_killed_while_it_builds_leaves_one_good_shard(workspace: Workspace, step: str) -> None:
     with refresh_elsewhere(workspace, step) as child:
         assert child.wait() == -signal.SIGKILL
@@ -400,6 +422,7 @@ def test_a_refresh_that_is_killed_while_it_builds_leaves_one_good_shard(workspac
     assert workspace.points() == fresh.points()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the child goes on, on a copy that nobody uses")
 def test_the_child_ends_with_a_refresh_that_is_killed(workspace: Workspace, tmp_path: Path) -> None:
     script = tmp_path / "child.py"
