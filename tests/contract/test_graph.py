@@ -42,17 +42,17 @@ Vectors = NDArray[np.float32]
 
 
 def vectors(count: int, seed: int) -> Vectors:
-    """Around some fifty middles, as texts are."""
+    """Around fifty middles, one after the other, as texts are."""
     middles = np.random.default_rng(0).normal(size=(50, DIMENSIONS))
-    random = np.random.default_rng(seed)
-    rows = middles[random.integers(50, size=count)] + random.normal(size=(count, DIMENSIONS)) * 0.7
+    noise = np.random.default_rng(seed).normal(size=(count, DIMENSIONS)) * 0.7
+    rows = middles[np.arange(count) % 50] + noise
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / lengths, dtype=np.float32)
 
 
 def source_of(number: int) -> str:
-    """Half of all is in one repository, a hundredth in another."""
-    return "small" if number % 100 == 0 else "large" if number % 2 else "middle"
+    """Repositories of 10, 36 and 54 in a hundred, each with subjects of its own; the first would need no graph."""
+    return "small" if number % 10 == 0 else "middle" if number % 50 < 20 else "large"
 
 
 def made(numbers: Sequence[int], directions: Vectors) -> list[NewPoint]:
@@ -104,11 +104,17 @@ def recall(found: Sequence[Sequence[str]], exact: Sequence[Sequence[str]]) -> fl
     return hits / sum(len(answer) for answer in exact)
 
 
-PLACES = [Place(), Place(sources=["large"]), Place(sources=["small"]), Place(sources=["large"], within=["a.md"])]
+PLACES = [
+    Place(),
+    Place(sources=["large"]),
+    Place(sources=["middle"]),
+    Place(sources=["small"]),
+    Place(sources=["middle"], within=["a.md"]),
+]
 
 
 def test_a_graph_finds_what_an_exact_search_finds_filtered_or_not(shelf: Folders, collection: Collection) -> None:
-    questions = vectors(40, 2)
+    questions = vectors(50, 2)
     index = shelf.open(collection, wait=0)
     exact = [nearest(index, questions, place) for place in PLACES]
     index.close()
@@ -119,22 +125,29 @@ def test_a_graph_finds_what_an_exact_search_finds_filtered_or_not(shelf: Folders
     index.close()
 
 
+@pytest.fixture
+def _graphs_are_poor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that goes through such a graph shows it."""
+    monkeypatch.setattr(graph, "CANDIDATES", 4)
+    monkeypatch.setattr(graph, "EDGES", 2)
+
+
+@pytest.mark.usefixtures("_graphs_are_poor")
 def test_where_a_filter_leaves_few_points_the_answer_is_exact(shelf: Folders, collection: Collection) -> None:
     build(shelf, collection)
     questions, directions = vectors(20, 2), vectors(POINTS, 1)
     few = [number for number in range(POINTS) if source_of(number) == "small"]
     index = shelf.open(collection, wait=0)
-    for question, found in zip(questions, nearest(index, questions, Place(sources=["small"])), strict=True):
-        order = np.argsort(-(directions[few] @ question), kind="stable")[:10]
+    for question, found in zip(questions, nearest(index, questions, Place(sources=["small"]), 50), strict=True):
+        order = np.argsort(-(directions[few] @ question), kind="stable")[:50]
         assert found == [point(few[place]).id for place in order]
     index.close()
 
 
+@pytest.mark.usefixtures("_graphs_are_poor")
 def test_an_index_that_has_become_small_is_searched_exactly_again(
     shelf: Folders, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph, "CANDIDATES", 4)
-    monkeypatch.setattr(graph, "EDGES", 2)  # a graph so poor that its answers would show
     build(shelf, collection)
     questions = vectors(40, 2)
     index = shelf.open(collection, wait=0)
