@@ -115,7 +115,10 @@ class Run:
         )
 
     def finish(self, reports: Sequence[SourceReport]) -> RunReport:
-        """Forget the sources that have left, keep the journal, and tell what was done."""
+        """Forget the sources that have left, keep the journal, and tell what was done.
+
+        Nothing may be written afterwards: a large index may get a graph, on a copy, which then takes its place.
+        """
         sources = list(reports)
         if not self.dry_run:
             sources += self._intake.end(reports)
@@ -132,9 +135,11 @@ class Run:
             rebuild=rebuild,
             sources=sources,
         )
-        if not self.dry_run:
-            self._parts.checkpoints.record(report, self._asked)
-        return report
+        if self.dry_run:
+            return report
+        self._parts.checkpoints.record(report, self._asked)
+        note = self._opened.build_graph()
+        return report.model_copy(update={"notes": [*report.notes, note], "finished": now()}) if note else report
 
 
 @contextmanager

@@ -93,6 +93,10 @@ class Opened:
             return None
         return self.other(self.replaces)
 
+    def build_graph(self) -> str | None:
+        """Have the target searched by a graph if it is large, once it is complete. Gives what is worth telling."""
+        return self.target.build_graph() if self.replaces is None else None
+
     def switch(self) -> None:
         """Put the target into use. What was current is retired, or goes at once if it holds what is masked now, or
         vectors that nobody can ask any more.

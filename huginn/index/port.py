@@ -192,3 +192,10 @@ class Index(Reader, Protocol):
     def writer(self, corpus: Corpus, source: str) -> Writer:
         """Begin to write the points of one source."""
         ...
+
+    def build_graph(self) -> str | None:
+        """Have a large index searched by a graph, where the store does not see to it by itself; may take minutes.
+
+        Only when nothing more is written before the index is closed. Gives what is worth telling, if anything.
+        """
+        ...

@@ -16,6 +16,7 @@ from huginn.errors import Refused, Unavailable
 from huginn.index.opening import NoIndex, label_in_use, open_for_search
 from huginn.index.payload import told
 from huginn.index.port import Payload, Place, Reader
+from huginn.index.remote import HolderGone
 from huginn.report import Corpus
 from huginn.search import chat_hits, forge_hits
 from huginn.search.deadline import Deadline
@@ -57,6 +58,16 @@ def search(settings: Settings, query: Query) -> SearchResult:
 
 def _answer(settings: Settings, query: Query, texts: Sequence[scrub.Clean], deadline: Deadline) -> list[Hit]:
     asked, identity = _embedded(settings, texts, query.mode)
+    try:
+        return _found(settings, query, asked, identity, deadline)
+    except HolderGone:  # a refresh has just ended, and its index is free
+        return _found(settings, query, asked, identity, deadline)
+
+
+def _found(
+    settings: Settings, query: Query, asked: list[Asked], identity: Identity | None, deadline: Deadline
+) -> list[Hit]:
+    """The hits, by the index that is in use now."""
     index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
         if identity is not None and identity != index.label.identity:
