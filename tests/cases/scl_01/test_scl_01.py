@@ -24,6 +24,7 @@ TEXTS = 3000  # at least
 LONGEST_FILE = 40  # texts
 MOST_BYTES = 16_000_000
 MOST_POINTS = 500
+QUESTION = "w0001 w0002"
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +51,8 @@ def fleet(ollama: OllamaServer) -> dict[str, Any]:
 
 
 def texts_of(ollama: OllamaServer) -> list[str]:
-    """What the embedder was sent, without the probe."""
-    return [text for text in ollama.state.texts if text != probe_text()]
+    """What the embedder was sent for the index."""
+    return [text for text in ollama.state.texts if text not in (probe_text(), QUESTION)]
 
 
 def timed(workspace: Workspace) -> Any:
@@ -74,7 +75,7 @@ def test_a_large_load_is_written_in_small_requests_and_then_only_what_changes(
     while refreshing.is_at_work:
         if standin.asked("upsert"):
             began = time.monotonic()
-            hits = workspace.search("w0001 w0002").hits
+            hits = workspace.search(QUESTION).hits
             assert time.monotonic() - began < 5
             answered += refreshing.is_at_work and bool(hits)
         time.sleep(0.2)
