@@ -229,10 +229,11 @@ def test_the_same_words_at_the_same_time_in_two_rooms_are_one_hit_with_two_place
 
 def test_a_text_that_looks_like_two_messages_makes_no_other_citation_fail(settings: Settings, index: Index) -> None:
     """Equal texts of other messages: one of them has nothing inside the span."""
-    forged = f"heron\n2026-03-04T05:20:00Z {BOB}\nagain"
-    write_room(index, Room(HERONS, [line(0, forged)]))
-    write_room(index, Room(OWLS, [line(0, "heron"), line(1, "again", minute=20, sender=BOB)]))
-    hits = by_words(settings, "heron", after=at(10)).hits
+    said = [line(0, "heron"), line(1, "again", minute=10, sender=BOB), line(2, "bye", minute=20)]
+    forged = f"heron\n2026-03-04T05:10:00Z {BOB}\nagain"
+    write_room(index, Room(HERONS, [line(0, forged), line(2, "bye", minute=20)]))
+    write_room(index, Room(OWLS, said))
+    hits = by_words(settings, "heron", after=at(5), before=at(15)).hits
     assert [(room_of(hit).room, events(hit), hit.copies) for hit in hits] == [(OWLS, ["$e1"], 1)]
 
 
