@@ -54,6 +54,13 @@ _ANOTHER = """\
 """
 
 _END = """\
+# The rooms of a Matrix homeserver, as the account sees them that reads; take them in with 'huginn refresh chat':
+# [chat]
+# homeserver = "https://matrix.example.org"
+# user = "@huginn:example.org"        # an account of its own; it need not be able to send
+# token_file = "matrix.token"         # a file that holds its token; or HUGINN_CHAT_TOKEN in the environment
+# exclude = ["#lobby:example.org"]    # rooms to leave out, by alias or id, beside #users, #members and #patrons
+
 [embedder]
 kind = "wordllama"                  # the model that comes with the installation; works offline
 # Or hosts that run Ollama: kind "ollama", with a model and urls, see "Embed with an Ollama fleet" in docs/how-to.md.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from huginn.cli.exits import ExitCode, manual
-from huginn.cli.options import config_option, json_option
-from huginn.cli.refresh import run_and_tell
+from huginn.cli.options import config_option, json_option, load_settings
+from huginn.cli.refresh import run_corpus, tell_of
 from huginn.errors import Refused
+
+if TYPE_CHECKING:
+    from huginn.report import Corpus, RunReport
 
 
 @click.command(
@@ -32,4 +37,22 @@ def rebuild(everything: bool, as_json: bool) -> ExitCode:
     """
     if not everything:
         raise Refused("SOURCE", "nothing is named", next_step="give --all for the whole index")
-    return run_and_tell((), dry_run=False, as_json=as_json, rebuild=True)
+    return tell_of(lambda: _rebuilt(quiet=as_json), "forge", dry_run=False, as_json=as_json)
+
+
+def _rebuilt(*, quiet: bool) -> RunReport:
+    """One run for each corpus that the settings have, told as one: the switch waits for all of them."""
+    from huginn.report import run_outcome
+
+    corpora: list[Corpus] = ["forge"] if load_settings().chat is None else ["forge", "chat"]
+    reports = [run_corpus(corpus, quiet=quiet, rebuild=True) for corpus in corpora]
+    sources = [source for report in reports for source in report.sources]
+    return reports[-1].model_copy(
+        update={
+            "started": reports[0].started,
+            "sources": sources,
+            "outcome": run_outcome(sources),
+            "unavailable": sorted({part for report in reports for part in report.unavailable}),
+            "notes": list(dict.fromkeys(note for report in reports for note in report.notes)),
+        }
+    )

@@ -7,7 +7,7 @@ one document, and an exit code.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -65,15 +65,15 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
       huginn refresh chat --only '#birds:example.org'
       huginn refresh --json | jq '.sources[] | select(.outcome == "failed")'
     """
-    return run_and_tell(only, dry_run=dry_run, as_json=as_json, corpus=corpus)
+    return tell_of(
+        lambda: run_corpus(require_corpus(corpus), only, dry_run=dry_run, quiet=as_json), corpus, dry_run, as_json
+    )
 
 
-def run_and_tell(
-    only: Sequence[str], *, dry_run: bool, as_json: bool, corpus: str = "forge", rebuild: bool = False
-) -> ExitCode:
-    """Run over the sources and print the report; a run that cannot begin is a report too where a document is wanted."""
+def tell_of(run: Callable[[], RunReport], corpus: str, dry_run: bool, as_json: bool) -> ExitCode:
+    """Run, and print the report; a run that cannot begin is a report too where a document is wanted."""
     try:
-        report = _run(require_corpus(corpus), only, dry_run=dry_run, quiet=as_json, rebuild=rebuild)
+        report = run()
     except (HuginnError, OSError) as raised:
         if not as_json:
             raise
@@ -87,7 +87,10 @@ def run_and_tell(
     return _exit_code(report)
 
 
-def _run(corpus: Corpus, only: Sequence[str], *, dry_run: bool, quiet: bool, rebuild: bool) -> RunReport:
+def run_corpus(
+    corpus: Corpus, only: Sequence[str] = (), *, dry_run: bool = False, quiet: bool, rebuild: bool = False
+) -> RunReport:
+    """Refresh sources of a corpus, telling how far it is unless it shall be `quiet`."""
     settings = load_settings()
     from huginn.run import open_run
 

@@ -45,18 +45,20 @@ def test_everything_that_is_commented_out_is_valid_too(empty: CommandLine) -> No
     path = empty.folder / "huginn.toml"
     lines = path.read_text().split("\n")
     keys = [line.removeprefix("# ") for line in lines if line.startswith("# ") and " = " in line]
-    tables = [line.removeprefix("# ") for line in lines if line.startswith("# [[")]
-    assert len(keys) >= 8
-    assert tables == ["[[forge.repos]]"]
+    tables = [line.removeprefix("# ") for line in lines if line.startswith("# [")]
+    assert len(keys) >= 12
+    assert tables == ["[[forge.repos]]", "[chat]"]
     path.write_text("\n".join(line.removeprefix("# ") if _is_example(line) else line for line in lines))
     settings = load(path, environment={})
     assert [repository.name for repository in settings.forge.repos][1:] == ["Heron"]
     assert settings.index.min_free_bytes == 256 << 20
     assert settings.forge.max_file_bytes == 1 << 20
+    assert settings.chat is not None
+    assert settings.chat.exclude == ("#lobby:example.org",)
 
 
 def _is_example(line: str) -> bool:
-    return line.startswith("# [[") or (line.startswith("# ") and " = " in line)
+    return line.startswith("# [") or (line.startswith("# ") and " = " in line)
 
 
 def test_a_file_that_is_there_is_never_overwritten(huginn: CommandLine) -> None:
