@@ -25,16 +25,20 @@ from huginn.index.shelf import Collection
 _FIELDS: dict[str, KeywordIndexParams | DatetimeIndexParams] = {
     "corpus": KeywordIndexParams(enable_hnsw=True),
     "source": KeywordIndexParams(enable_hnsw=True),
-    "path": KeywordIndexParams(prefix=True, enable_hnsw=True),
+    "path": KeywordIndexParams(prefix=True, enable_hnsw=False),
     "text_sha256": KeywordIndexParams(enable_hnsw=False),
     "embedded_sha256": KeywordIndexParams(enable_hnsw=False),
     "alias": KeywordIndexParams(enable_hnsw=False),
     "messages[].event_id": KeywordIndexParams(enable_hnsw=False),
-    "messages[].sender": KeywordIndexParams(enable_hnsw=True),
-    "time": DatetimeIndexParams(enable_hnsw=True),
-    "end_time": DatetimeIndexParams(enable_hnsw=True),
+    "messages[].sender": KeywordIndexParams(enable_hnsw=False),
+    "time": DatetimeIndexParams(enable_hnsw=False),
+    "end_time": DatetimeIndexParams(enable_hnsw=False),
 }
-"""The indexed fields. `enable_hnsw`: searches are filtered by it, so a graph has edges within each large part of it."""
+"""The indexed fields. `enable_hnsw`: a graph has further edges within each large part of the points that has one value.
+
+These edges are dear (those by path and time would double the time of building): only the filter that people use most
+has them. The others live by how a graph is searched under a filter, see `huginn.index.convert.to_request`.
+"""
 
 
 def make_shard(path: Path, dimensions: int) -> None:
