@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+import huginn.embed.probe
 import huginn.rules
 from huginn.checkpoints import Checkpoints
 from huginn.cli import main
@@ -134,17 +136,18 @@ def test_an_answer_that_is_wrong_anywhere_is_refused_whole_and_nothing_of_it_is_
 
 def test_a_host_that_breaks_in_the_middle_writes_nothing_wrong(workspace: Workspace, server: OllamaServer) -> None:
     """It embeds the probe at first, so that it is the check of each answer that bites."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("huginn.embed.fleet.Fleet.probe", lambda self: _break(server, self))
+    probed = huginn.embed.probe._probed
+
+    def broken_after(ahead: Any) -> Any:
+        vector = probed(ahead)
+        server.state.mode = "mixdim"
+        return vector
+
+    with patch.object(huginn.embed.probe, "_probed", broken_after):
         report = workspace.refresh()
+    assert server.state.mode == "mixdim"
     assert report.unavailable == ["embedder"]
     assert workspace.points() == {}
-
-
-def _break(server: OllamaServer, fleet: Any) -> Any:
-    vector = fleet._on_some_host(lambda seat: [fleet._probed(seat)], 1)[0]
-    server.state.mode = "mixdim"
-    return vector
 
 
 def test_short_an_answer_that_lacks_a_vector_is_halved_until_every_text_has_its_own(
