@@ -8,7 +8,9 @@ next run.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import prefect.runtime
@@ -22,6 +24,7 @@ from flows import telling
 from flows.writer import LOCK_WAIT_SECONDS, writers_turn
 from huginn import settings
 from huginn.errors import HuginnError, Refused
+from huginn.progress import TELL_EVERY_SECONDS, Step, watched
 from huginn.report import Corpus, RunReport, SourceReport
 from huginn.run import FLOWS, Run, open_run, work_done_since
 from huginn.settings import Settings
@@ -64,7 +67,14 @@ def _refresh(
 
 def _refresh_all(run: Run, task: Task[[str], SourceReport]) -> list[SourceReport]:
     futures = {source: task.submit(source) for source in run.sources}
-    return [_report(run, source, future) for source, future in futures.items()]
+    with watched(run.progress, partial(_tell, get_run_logger()), every=TELL_EVERY_SECONDS):
+        return [_report(run, source, future) for source, future in futures.items()]
+
+
+def _tell(log: logging.Logger | logging.LoggerAdapter[logging.Logger], steps: Sequence[Step]) -> None:
+    """Log how far the sources are that are at work."""
+    for step in steps:
+        log.info("%s", step.told())
 
 
 def _report(run: Run, source: str, future: PrefectFuture[SourceReport]) -> SourceReport:

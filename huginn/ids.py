@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 _NAMESPACE = uuid.UUID("5b1f3c52-8a0e-5d0c-9a57-0f6b6c6f9d11")
 
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 def digest(text: str) -> str:
     """The SHA-256 of a text (UTF-8), as 64 hexadecimal digits."""
@@ -43,4 +45,9 @@ def chat_id(room: str, first_event_id: str, part: int) -> str:
 
 
 def _uuid(*place: str | int) -> str:
-    return str(uuid.uuid5(_NAMESPACE, json.dumps(place, ensure_ascii=False, separators=(",", ":"))))
+    """`str(uuid.uuid5(_NAMESPACE, place as JSON))`, in a third of the time."""
+    name = _as_json(place).encode()
+    number = int.from_bytes(hashlib.sha1(_NAMESPACE.bytes + name, usedforsecurity=False).digest()[:16])
+    number = number & ~(0xF000 << 64 | 0xC000 << 48) | 0x5000 << 64 | 0x8000 << 48  # version 5, the standard's variant
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from huginn.checkpoints import Checkpoints, Ledger
 from huginn.embed.port import Embedder
 from huginn.index.port import Index
+from huginn.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Parts:
     `ledger` and `points` (how many points the index holds of each source) are as the run found them; `opened` are the
     sources that this run has begun to write since: a second try must not trust what was found before the first.
     `carry` is an index with vectors of the same model; `others` are all further ones on disk that hold this corpus.
+    `progress` is told where the count of a source can be read.
     """
 
     index: Index
@@ -27,3 +29,4 @@ class Parts:
     carry: Index | None = None
     others: Callable[[], Iterable[Index]] = tuple
     opened: set[str] = field(default_factory=set)
+    progress: Progress = field(default_factory=Progress)

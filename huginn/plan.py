@@ -6,8 +6,8 @@ A point is written whole if it is new or its embedded text has changed, its payl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from huginn.index.port import Payload, StoredPoint
@@ -49,6 +49,7 @@ class Plan:
     stay so. `remove` goes after the new points are written; `vanished` are those of `remove` that nothing takes the
     place of: they go also when nothing can be embedded. `remove_first` holds text that must disappear: it goes before
     anything of this plan is embedded, whatever happens then. An id in it may be in `write` as well.
+    `covers`: how many places of the source are level with it, for whoever watches.
     """
 
     write: tuple[WantedPoint, ...]
@@ -58,6 +59,22 @@ class Plan:
     words_only: frozenset[str]
     vanished: frozenset[str] = frozenset()
     remove_first: frozenset[str] = frozenset()
+    covers: int = 0
+
+    def pieces(self, size: int) -> Iterator[Plan]:
+        """The same in pieces that write at most `size` points each: what must go first is in the first, all else last.
+
+        So memory does not grow with what one plan writes, and new points still come before stale ones go.
+        """
+        if len(self.write) <= size:
+            yield self
+            return
+        cuts = [self.write[start : start + size] for start in range(0, len(self.write), size)]
+        first = self.remove_first
+        for cut in cuts[:-1]:
+            yield Plan(cut, (), {}, remove=frozenset(), words_only=frozenset(), remove_first=first)
+            first = frozenset()
+        yield replace(self, write=cuts[-1], remove_first=first)
 
 
 def plan(wanted: Iterable[WantedPoint], stored: Iterable[StoredPoint], *, remove_first: Collection[str] = ()) -> Plan:

@@ -13,6 +13,8 @@ from huginn.index.opening import Opened
 from huginn.index.port import Place
 from huginn.report import Corpus, Rebuild
 
+_OTHER_VECTORS = "the model gives other vectors than before, under the same digest"
+
 
 def outlook(opened: Opened) -> Rebuild | None:
     """What is about to be built, and from how much; None if nothing is."""
@@ -20,9 +22,9 @@ def outlook(opened: Opened) -> Rebuild | None:
     if old is None:
         return None
     return Rebuild(
-        differences=old.label.differences(opened.collection.label),
+        differences=old.label.differences(opened.collection.label) or [_OTHER_VECTORS],
         points=opened.other(old).count(Place()),
-        carried=old.label.identity == opened.collection.label.identity,
+        carried=opened.with_vectors_of(opened.collection.label.identity) is not None,
     )
 
 

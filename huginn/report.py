@@ -158,10 +158,16 @@ class ItemStatus(_Document):
 
 
 class SourceStatus(_Document):
-    """How a source stands: `stale` means its last success is older than was asked for (`--max-age`)."""
+    """How a source stands: `stale` means its last success is older than was asked for (`--max-age`).
+
+    Of a room, `source` is its id and `name` its alias. One that is `out_of_scope` must not be read, for this `reason`:
+    nothing of it is held, and it is never stale.
+    """
 
     source: str
     corpus: Corpus
+    name: str | None = None
+    out_of_scope: bool = False
     cursor: str | None
     points: int | None
     last_success: datetime | None

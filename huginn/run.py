@@ -17,12 +17,13 @@ from huginn import scrub
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
-from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software
+from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software, witness_of
 from huginn.errors import HuginnError, Unavailable, unforeseen
 from huginn.forge.intake import ForgeIntake
 from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.lock import writer_lock
 from huginn.parts import Parts
+from huginn.progress import Progress
 from huginn.rebuild import outlook, settle
 from huginn.report import Corpus, Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label
@@ -60,7 +61,10 @@ class Intake(Protocol):
 
 @dataclass
 class Run:
-    """A run that is open. `sources` are the names of what it will refresh, refused ones included."""
+    """A run that is open. `sources` are the names of what it will refresh, refused ones included.
+
+    `progress` tells how far the sources are that are at work; it may be read at any time, from any thread.
+    """
 
     id: str
     sources: Sequence[str]
@@ -72,6 +76,7 @@ class Run:
     _parts: Parts
     _opened: Opened
     notes: Sequence[str] = ()
+    progress: Progress = field(default_factory=Progress)
     _unavailable: set[str] = field(default_factory=set)
 
     @property
@@ -85,7 +90,8 @@ class Run:
         May be called from several threads, for different sources.
         """
         try:
-            return self._intake.refresh(name)
+            with self.progress.at_work_on(name):
+                return self._intake.refresh(name)
         except Unavailable:
             raise
         except HuginnError as error:
@@ -109,7 +115,10 @@ class Run:
         )
 
     def finish(self, reports: Sequence[SourceReport]) -> RunReport:
-        """Forget the sources that have left, keep the journal, and tell what was done."""
+        """Forget the sources that have left, keep the journal, and tell what was done.
+
+        Nothing may be written afterwards: a large index may get a graph, on a copy, which then takes its place.
+        """
         sources = list(reports)
         if not self.dry_run:
             sources += self._intake.end(reports)
@@ -126,9 +135,11 @@ class Run:
             rebuild=rebuild,
             sources=sources,
         )
-        if not self.dry_run:
-            self._parts.checkpoints.record(report, self._asked)
-        return report
+        if self.dry_run:
+            return report
+        self._parts.checkpoints.record(report, self._asked)
+        note = self._opened.build_graph()
+        return report.model_copy(update={"notes": [*report.notes, note], "finished": now()}) if note else report
 
 
 @contextmanager
@@ -144,7 +155,8 @@ def open_run(
 ) -> Iterator[Run]:
     """Open a run over all sources of a corpus, or those named in `only`. `flow`: its name in the journal.
 
-    `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first.
+    `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first, and where
+    the model gives other vectors than before under the same digest.
 
     Raises `Busy` when another writer does not end within `wait` seconds, `Refused` for a name in `only` that the
     settings do not know, `Unavailable` when the index, the checkpoint store, the disk or the homeserver cannot be used.
@@ -156,7 +168,8 @@ def open_run(
         embedder = reachable(open_embedder(settings.embedder), labels(settings))
         checkpoints = Checkpoints(settings.state)
         label = current_label(settings, embedder.identity)
-        with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=rebuild) as opened:
+        asked = witness_of(embedder) if rebuild else None
+        with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=asked) as opened:
             index = opened.target
             carry = opened.with_vectors_of(label.identity)
             if not dry_run:
@@ -172,7 +185,19 @@ def open_run(
                 others=opened.all_others,
             )
             names = intake.begin(parts, dry_run=dry_run)
-            yield Run(uuid.uuid4().hex, names, flow, dry_run, started, tuple(only), intake, parts, opened, notes)
+            yield Run(
+                uuid.uuid4().hex,
+                names,
+                flow,
+                dry_run,
+                started,
+                tuple(only),
+                intake,
+                parts,
+                opened,
+                notes,
+                parts.progress,
+            )
 
 
 def work_done_since(settings: Settings, flow: str, moment: datetime, only: Sequence[str] = ()) -> str | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +37,7 @@ _MASK = re.compile(r"\[secret: [a-z0-9][a-z0-9 ]{0,60}\]")
 _CUT_MASK_BEFORE = re.compile(r"[a-z0-9: ]{0,70}\]")
 _CUT_MASK_BEHIND = re.compile(r"\[s?e?c?r?e?t?:? ?[a-z0-9 ]{0,60}\Z")
 
+_APART = "\n" * 64  # between lines that are looked at together
 
 _LONG_WORD = re.compile(r"[^\s\"'`<>(){},;]{12,}")
 _ID_FORM = re.compile(r"[$!#@].*|(?:0x|sha\d+[:-])?[0-9a-fA-F]+|[\w-]+(?:\.[\w-]+)+(?:[/:][\w./:-]*)?|.*\[secret: .*")
@@ -98,6 +99,18 @@ def scrub(text: str) -> Scrubbed:
         text = _masked(text, spans)
         masked.update(kind for _, _, kind in spans)
     return Scrubbed(Clean(text, _MAKER), MappingProxyType(dict(sorted(masked.items()))))
+
+
+def scrub_lines(lines: Collection[str]) -> dict[str, Clean]:
+    """Each line as `scrub` leaves it, for many short ones that hardly ever hold a secret: they are looked at together.
+
+    Between two lines stands more white space than any rule reaches over, and no rule tells the end of a text from that
+    of a line. So where nothing is found in all, nothing is in one; else each is scrubbed by itself.
+    """
+    together = _APART.join(lines)
+    if together.count("\n") != len(_APART) * (len(lines) - 1) or _find(together):
+        return {line: scrub(line).clean for line in lines}
+    return {line: Clean(line, _MAKER) for line in lines}
 
 
 def scrub_question(text: str) -> Scrubbed:

@@ -13,13 +13,12 @@ from datetime import timedelta
 
 from huginn.chat.homeserver import Changes, FactsUnread, RoomFacts, TokenUnknown
 from huginn.chat.matrix import open_homeserver
-from huginn.chat.notes import LEVEL, RoomNote, RoomNotes
+from huginn.chat.notes import LEVEL, RoomNote, RoomNotes, upstream_of
 from huginn.chat.reading import SignSeen
 from huginn.chat.scope import Refusal, Rules, ScopedRoom, Unread, accepted_before, judge
 from huginn.chat.sync import Upstream, is_level, refresh
 from huginn.errors import Refused
 from huginn.forget import forget, known_sources
-from huginn.ids import digest
 from huginn.parts import Parts
 from huginn.report import Corpus, SourceOutcome, SourceReport, now
 from huginn.settings import Settings
@@ -38,7 +37,7 @@ class ChatIntake:
                 "chat", "the settings have no [chat] section", next_step="add one with homeserver, user and token_file"
             )
         self._only = only
-        self._fingerprint = digest(f"{settings.chat.homeserver} {settings.chat.user}")[:16]
+        self._fingerprint = upstream_of(settings.chat)
         self._homeserver = open_homeserver(settings.chat)
         self._rules = Rules(settings.chat.user, settings.chat.exclude, settings.chat.puppets)
 

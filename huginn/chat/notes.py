@@ -11,6 +11,8 @@ from dataclasses import astuple, dataclass
 from datetime import datetime
 
 from huginn.chat.scope import Reason
+from huginn.chat.settings import ChatSettings
+from huginn.ids import digest
 from huginn.store import Store
 
 LEVEL = "level"
@@ -35,8 +37,13 @@ class RoomNote:
     checked: datetime | None
 
 
+def upstream_of(settings: ChatSettings) -> str:
+    """The fingerprint of homeserver and reader, under which notes are kept."""
+    return digest(f"{settings.homeserver} {settings.user}")[:16]
+
+
 class RoomNotes:
-    """The notes of one reader (`upstream`: a fingerprint of homeserver and user) for one index."""
+    """The notes of one reader (`upstream`: see `upstream_of`) for one index."""
 
     def __init__(self, store: Store, upstream: str, index_id: str) -> None:
         self._store = store

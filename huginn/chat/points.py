@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from huginn.chat.scope import ScopedRoom
 from huginn.chat.window import Window
 from huginn.ids import chat_id, digest
-from huginn.index.payload import ChatMessage, ChatPayload, moment_of, time_text
+from huginn.index.payload import ChatMessage, ChatPayload, moment_of, told
 from huginn.plan import WantedPoint
 from huginn.scrub import join
 
@@ -20,7 +20,11 @@ def points_of(room: ScopedRoom, windows: Iterable[Window]) -> list[WantedPoint]:
 def _point(room: ScopedRoom, window: Window) -> WantedPoint:
     first, last = window.lines[0], window.lines[-1]
     embedded = join(*(line.body for line in window.lines))
-    text = "\n".join(f"{time_text(moment_of(line.time))} {line.sender}\n{line.body}" for line in window.lines)
+    messages = tuple(
+        ChatMessage(event_id=line.event_id, sender=line.sender, time=moment_of(line.time), body=line.body)
+        for line in window.lines
+    )
+    text = told(messages)
     payload = ChatPayload(
         source=room.id,
         alias=room.alias,
@@ -29,10 +33,7 @@ def _point(room: ScopedRoom, window: Window) -> WantedPoint:
         part=window.part,
         time=moment_of(first.time),
         end_time=moment_of(last.time),
-        messages=tuple(
-            ChatMessage(event_id=line.event_id, sender=line.sender, time=moment_of(line.time), body=line.body)
-            for line in window.lines
-        ),
+        messages=messages,
         text=text,
         text_sha256=digest(text),
         embedded_sha256=digest(embedded),

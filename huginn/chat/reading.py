@@ -70,6 +70,7 @@ class Reading:
         self._dry_run = dry_run
         self._days = Days(room, parts.index, is_whole=is_whole)
         self._elsewhere = Elsewhere(room, parts)
+        parts.progress.follow(room.id, lambda: self.tally.done)
         self._away: HuginnError | None = None
 
     def read(self, since: str | None, writer: Writer) -> HuginnError | None:
@@ -112,6 +113,7 @@ class Reading:
         if folded.rebuild:
             raise UnknownRedaction
         self.known.learn(folded.learned)
+        self.tally.done += len(events)
         changed = folded.gone | folded.restore | struck(parsed)
         touched = self._windows_with(changed)
         if not self._dry_run:

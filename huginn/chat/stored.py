@@ -27,18 +27,23 @@ def events_of(point: StoredPoint) -> list[str]:
 
 
 def lines_of(points: Iterable[StoredPoint]) -> list[Line]:
-    """The messages of stored windows. One that was cut into parts is put together again."""
-    lines: dict[str, Line] = {}
-    for point in sorted(points, key=lambda point: int(str(point.payload["part"]))):
+    """The messages of stored windows of one room. One that was cut into parts is put together again.
+
+    A message that stands in two windows (the old one is about to go, or was left behind by a kill) comes once.
+    """
+    parts: dict[str, dict[int, Line]] = {}
+    for point in sorted(points, key=lambda point: point.id):
+        part = int(str(point.payload["part"]))
         for message in _messages(point):
             event_id, body = str(message["event_id"]), scrub.from_our_process(str(message["body"]))
-            if event_id in lines:
-                body = scrub.from_our_process(lines[event_id].body + body)
-                lines[event_id] = replace(lines[event_id], body=body)
-            else:
-                moment = datetime.fromisoformat(str(message["time"]))
-                lines[event_id] = Line(event_id, str(message["sender"]), _milliseconds(moment), body)
-    return list(lines.values())
+            moment = datetime.fromisoformat(str(message["time"]))
+            line = Line(event_id, str(message["sender"]), _milliseconds(moment), body)
+            parts.setdefault(event_id, {}).setdefault(part, line)
+    return [_joined([by_part[part] for part in sorted(by_part)]) for by_part in parts.values()]
+
+
+def _joined(parts: Sequence[Line]) -> Line:
+    return replace(parts[0], body=scrub.from_our_process("".join(part.body for part in parts)))
 
 
 def _messages(point: StoredPoint) -> Sequence[dict[str, object]]:

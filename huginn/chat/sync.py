@@ -14,7 +14,7 @@ from huginn.chat.homeserver import Homeserver, TokenUnknown
 from huginn.chat.notes import LEVEL
 from huginn.chat.reading import Reading, RoomTally, UnknownRedaction
 from huginn.chat.scope import Rules, ScopedRoom
-from huginn.checkpoints import Advance, Cursor
+from huginn.checkpoints import Advance, Cursor, Item
 from huginn.ids import digest
 from huginn.index.port import Place, Writer
 from huginn.parts import Parts
@@ -54,7 +54,7 @@ def refresh(room: ScopedRoom, upstream: Upstream, parts: Parts, *, dry_run: bool
             _empty(room, parts)
         since, tally = None, _read(room, upstream, parts, writer, None)
     if since is not None and not _is_of(cursor, room, upstream):
-        tally.updated += _set_alias(room, parts, writer)
+        _set_alias(room, parts, writer, tally)
     advance = Advance(
         position=upstream.next,
         fingerprint=_fingerprint(room, upstream),
@@ -113,14 +113,17 @@ def _empty(room: ScopedRoom, parts: Parts) -> None:
         writer.acknowledge()
 
 
-def _set_alias(room: ScopedRoom, parts: Parts, writer: Writer) -> int:
-    """Set the alias anew in all points of the room; returns how many had another."""
+def _set_alias(room: ScopedRoom, parts: Parts, writer: Writer, tally: RoomTally) -> None:
+    """Set the alias anew in all points of the room that have another."""
     stored = parts.index.stored(Place(corpus="chat", sources=[room.id]))
     updates = {
         point.id: {**point.payload, "alias": room.alias} for point in stored if point.payload["alias"] != room.alias
     }
-    writer.update(updates)
-    return len(updates)
+    unstored = writer.update(updates)
+    writer.remove(unstored)  # what they say is no longer so
+    for point_id, reason in unstored.items():
+        tally.items[str(updates[point_id]["event_id"])] = Item("failed", reason)
+    tally.updated += len(updates) - len(unstored)
 
 
 def _report(room: ScopedRoom, before: Cursor, after: Cursor, tally: RoomTally, began: float) -> SourceReport:

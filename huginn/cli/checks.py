@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from huginn.settings import Settings
 
 
-Check = Literal["settings", "disk", "lock", "embedder", "index", "checkpoints", "repository"]
+Check = Literal["settings", "disk", "lock", "embedder", "index", "checkpoints", "repository", "chat"]
 Outcome = Literal["well", "note", "wrong", "away"]
 Look = Callable[[], tuple[Outcome, str]]
 
@@ -179,7 +179,8 @@ def checkpoints(settings: Settings) -> Finding:
     def look() -> tuple[Outcome, str]:
         if not store.store.exists():
             return "note", "there is none yet; 'huginn refresh' makes it"
-        return "well", f"knows {counted(len(store.states('forge')), 'source')}"
+        sources = len(store.states("forge")) + len(store.states("chat"))
+        return "well", f"knows {counted(sources, 'source')}"
 
     return finding("checkpoints", str(store.store.path), look)
 
@@ -211,6 +212,8 @@ def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
 
 def examine(settings: Settings) -> list[Finding]:
     """Every check but the one of the settings, in the order in which things need each other."""
+    from huginn.cli.chat_checks import rooms
+
     first, then = (disk, lock, embedder), (index, checkpoints)
     of_hosts = hosts(settings)
     return [
@@ -218,4 +221,5 @@ def examine(settings: Settings) -> list[Finding]:
         *of_hosts,
         *(part(settings) for part in then),
         *repositories(settings),
+        *(rooms(settings.chat) if settings.chat else ()),
     ]

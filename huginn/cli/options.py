@@ -1,4 +1,4 @@
-"""What several commands share: the settings file, `--json`, the names of corpora.
+"""What several commands share: the settings file, `--json`, the names of corpora, filters of messages.
 
 In: arguments. Out: settings, or a refusal.
 """
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from huginn.cli import moment
 from huginn.errors import Refused
 
 if TYPE_CHECKING:
+    from huginn.report import Corpus
     from huginn.settings import Settings
 
-CORPORA = ("forge",)
+CORPORA: tuple[Corpus, ...] = ("forge", "chat")
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -57,6 +59,19 @@ def json_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def room_options(function: Decorated) -> Decorated:
+    """`--room`, `--sender`, `--after` and `--before`: which messages are meant."""
+    options = (
+        click.option("--room", "rooms", metavar="ROOM", multiple=True, help="Only this room: alias or id. Repeatable."),
+        click.option("--sender", "senders", metavar="USER", multiple=True, help="Only with words of USER. Repeatable."),
+        click.option("--after", metavar="TIME", callback=moment.read, help="Nothing before TIME (RFC 3339 or date)."),
+        click.option("--before", metavar="TIME", callback=moment.read, help="Nothing at TIME or after it."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def chosen_config() -> Path | None:
     """The settings file that was named with `--config`."""
     return click.get_current_context().ensure_object(Invocation).config
@@ -69,8 +84,10 @@ def load_settings() -> Settings:
     return settings.load(chosen_config())
 
 
-def require_corpus(name: str) -> None:
-    """Refuse a corpus that this release cannot fill."""
-    if name not in CORPORA:
-        reason = f"there is no corpus {name!r} in this release"
-        raise Refused("corpus", reason, next_step=f"known: {', '.join(CORPORA)}")
+def require_corpus(name: str) -> Corpus:
+    """The corpus of that name. Raises `Refused` if this release knows none."""
+    for corpus in CORPORA:
+        if corpus == name:
+            return corpus
+    reason = f"there is no corpus {name!r} in this release"
+    raise Refused("corpus", reason, next_step=f"known: {', '.join(CORPORA)}")

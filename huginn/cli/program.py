@@ -13,6 +13,7 @@ import click
 
 from huginn import __version__
 from huginn.cli import failures, terminal
+from huginn.cli.chat import chat
 from huginn.cli.doctor import doctor
 from huginn.cli.exits import ExitCode, manual
 from huginn.cli.init import init
@@ -33,7 +34,7 @@ from huginn.errors import HuginnError
 @click.version_option(__version__, prog_name="huginn")
 @click.pass_context
 def program(context: click.Context) -> ExitCode:
-    """Keep one searchable index of git repositories, and ask it with citations.
+    """Keep one searchable index of git repositories and Matrix rooms, and ask it with citations.
 
     \b
     From nothing to the first answer:
@@ -41,6 +42,7 @@ def program(context: click.Context) -> ExitCode:
       huginn doctor                        is everything in its place?
       huginn refresh                       take in what has changed
       huginn search "how are blobs read"   ask
+      huginn chat search                   read what was said in the rooms
 
     Each command has a manual of its own: huginn COMMAND --help.
     """
@@ -49,7 +51,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, rebuild, search, sources, status):
+for command in (init, doctor, refresh, rebuild, search, sources, chat, status):
     program.add_command(command)
 
 

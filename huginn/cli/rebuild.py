@@ -18,7 +18,8 @@ from huginn.errors import Refused
 @json_option
 @config_option
 def rebuild(everything: bool, as_json: bool) -> ExitCode:
-    """Build the index anew, if it was made by other rules or another model than those of now.
+    """Build the index anew, if it was made by other rules or another model than those of now, or if the model gives
+    other vectors than when it was made.
 
     The old index goes on answering while the new one is filled beside it. Vectors of equal texts are carried over where
     the model is the same. It may be stopped at any time; the next refresh goes on where it was, and the new index is

@@ -1,15 +1,13 @@
-"""`huginn refresh`: one run over the repositories, the same code as the flow, without Prefect.
+"""`huginn refresh`: one run over the repositories or the rooms, the same code as the flow, without Prefect.
 
-In: which sources, whether dry. Out: the run's report, as a table with the counts in the last line or as one document,
-and an exit code.
+In: which corpus, which sources, whether dry. Out: the run's report, as a table with the counts in the last line or as
+one document, and an exit code.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -17,16 +15,18 @@ import click
 from huginn.cli import failures, terminal
 from huginn.cli.exits import ExitCode, code_of, manual
 from huginn.cli.options import config_option, json_option, load_settings, require_corpus
+from huginn.cli.outcomes import show
+from huginn.cli.progress import shown
 from huginn.cli.side_by_side import side_by_side
 from huginn.errors import Busy, HuginnError, Refused
 
 if TYPE_CHECKING:
-    from huginn.report import RunReport, SourceOutcome, SourceReport
+    from huginn.report import Corpus, RunReport, SourceReport
     from huginn.run import Run
 
 
 @click.command(
-    short_help="Bring the index up to the repositories.",
+    short_help="Bring the index up to the repositories, or to the rooms.",
     epilog=manual(
         ExitCode.WELL,
         ExitCode.SOME_FAILED,
@@ -37,25 +37,32 @@ if TYPE_CHECKING:
         interrupted="interrupted with Ctrl-C; the next refresh takes up what was begun",
     ),
 )
-@click.argument("corpus", default="forge", metavar="[forge]")
+@click.argument("corpus", default="forge", metavar="[forge|chat]")
 @click.option(
-    "--only", metavar="NAME", multiple=True, help="Only this source, by its name in the settings. Repeatable."
+    "--only",
+    metavar="NAME",
+    multiple=True,
+    help="Only this source: a repository by its name in the settings, a room by its alias or id. Repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Tell what would be done; write nothing to the index.")
 @json_option
 @config_option
 def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) -> ExitCode:
-    """Bring the index up to what the repositories say now.
+    """Bring the index up to what the repositories say now; with chat, what the rooms of the homeserver say.
 
     Each repository is asked for its branch, compared with what the index holds, and the difference is written. A
     repository that cannot be read holds up no other. One that has left the settings is forgotten. Running it again,
     after a crash too, ends in the same index.
+
+    Of the rooms that the reader has joined, each is read from where it was left. One that is excluded, direct or
+    bridged is refused, and told with the reason; what was held of it, and of a room that was left, is forgotten.
 
     \b
     Examples:
       huginn refresh
       huginn refresh --only Huginn --only Heron
       huginn refresh --dry-run
+      huginn refresh chat --only '#birds:example.org'
       huginn refresh --json | jq '.sources[] | select(.outcome == "failed")'
     """
     return run_and_tell(only, dry_run=dry_run, as_json=as_json, corpus=corpus)
@@ -66,13 +73,12 @@ def run_and_tell(
 ) -> ExitCode:
     """Run over the sources and print the report; a run that cannot begin is a report too where a document is wanted."""
     try:
-        require_corpus(corpus)
-        report = _run(only, dry_run=dry_run, quiet=as_json, rebuild=rebuild)
+        report = _run(require_corpus(corpus), only, dry_run=dry_run, quiet=as_json, rebuild=rebuild)
     except (HuginnError, OSError) as raised:
         if not as_json:
             raise
         error = failures.from_system(raised) if isinstance(raised, OSError) else raised
-        terminal.write_document(_report_of_none(error, dry_run=dry_run))
+        terminal.write_document(_report_of_none(error, corpus, dry_run=dry_run))
         return code_of(error)
     if as_json:
         terminal.write_document(report)
@@ -81,13 +87,13 @@ def run_and_tell(
     return _exit_code(report)
 
 
-def _run(only: Sequence[str], *, dry_run: bool, quiet: bool, rebuild: bool) -> RunReport:
+def _run(corpus: Corpus, only: Sequence[str], *, dry_run: bool, quiet: bool, rebuild: bool) -> RunReport:
     settings = load_settings()
     from huginn.run import open_run
 
     with (
-        open_run(settings, only=only, dry_run=dry_run, rebuild=rebuild) as run,
-        _progress(len(run.sources), quiet=quiet) as done,
+        open_run(settings, corpus=corpus, only=only, dry_run=dry_run, rebuild=rebuild) as run,
+        shown(run, quiet=quiet) as done,
     ):
         if run.rebuild is not None and not quiet:
             terminal.write(terminal.harmless_line(run.rebuild.told()) + "\n", sys.stderr)
@@ -102,95 +108,10 @@ def _refresh_one(run: Run, source: str) -> SourceReport:
         return run.failed(source, error)
 
 
-@contextmanager
-def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error, if a person looks at it; gives what to call when a source is done."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _source: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.text import Text
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=terminal.console(sys.stderr), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda source: bar.update(task, advance=1, description=Text(terminal.harmless_line(source)).plain)
-
-
-def show(report: RunReport) -> None:
-    """Print the outcomes for a person: a table, the reasons under it, the counts in the last line."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = terminal.console(sys.stdout)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("source", overflow="fold")
-    table.add_column("outcome", no_wrap=True)
-    for heading in ("paths", "skipped", "written", "removed", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for source in report.sources:
-        counts = (source.seen, sum(source.skipped.values()), source.written, source.removed)
-        table.add_row(
-            Text(terminal.harmless_line(source.source)),
-            Text(source.outcome, "" if source.is_well else "red"),
-            *(str(count) for count in counts),
-            f"{source.seconds:.1f}",
-        )
-    if report.sources:
-        console.print(table)
-    for line in _remarks(report):
-        console.print(Text(line), soft_wrap=True)
-    console.print(Text(counts_of(report), "bold"), soft_wrap=True)
-
-
-def _remarks(report: RunReport) -> Iterator[str]:
-    """What does not fit into a table: reasons, rewritten history, masked secrets, places that failed."""
-    for source in report.sources:
-        remarks = [source.reason] if source.reason else []
-        if source.rewritten:
-            remarks.append("its history was rewritten upstream")
-        if source.failed:
-            remarks.append(f"{terminal.counted(source.failed, 'path')} failed, see 'huginn status -v'")
-        if source.words_only:
-            paths = terminal.counted(source.words_only, "path")
-            remarks.append(f"{paths} found by words alone, see 'huginn status -v'")
-        if source.shortened:
-            paths = terminal.counted(source.shortened, "path")
-            remarks.append(f"{paths} too long for the embedder and shortened for it, see 'huginn status -v'")
-        if source.masked:
-            kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(source.masked.items()))
-            remarks.append(f"masked secrets: {kinds}")
-        for remark in remarks:
-            yield terminal.harmless_line(f"{source.source}: {remark}")
-    if report.rebuild:
-        yield terminal.harmless_line(report.rebuild.told())
-    for note in report.notes:
-        yield terminal.harmless_line(note)
-    if report.reason:
-        yield terminal.harmless_line(report.reason)
-
-
-def counts_of(report: RunReport) -> str:
-    """The last line: how many sources came to which outcome, and what was written."""
-    outcomes = Counter(source.outcome for source in report.sources)
-    told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items(), key=_by_order))
-    written = sum(source.written for source in report.sources)
-    removed = sum(source.removed for source in report.sources)
-    sources = terminal.counted(len(report.sources), "source") + (f": {told}" if told else "")
-    chunks = terminal.counted(written, "chunk")
-    if report.dry_run:
-        return f"dry run: {sources}; {chunks} to write, {removed} to remove"
-    return f"{sources}; {chunks} written, {removed} removed"
-
-
-def _by_order(outcome: tuple[SourceOutcome, int]) -> int:
-    return list(type(outcome[0])).index(outcome[0])
-
-
-def _report_of_none(error: HuginnError, *, dry_run: bool) -> RunReport:
+def _report_of_none(error: HuginnError, corpus: str, *, dry_run: bool) -> RunReport:
     """The document of a run that could not begin, or not be finished."""
     from huginn.report import RunOutcome, RunReport, now
-    from huginn.run import FLOW
+    from huginn.run import FLOWS
 
     outcome = RunOutcome.FAILED
     if isinstance(error, Busy):
@@ -199,7 +120,13 @@ def _report_of_none(error: HuginnError, *, dry_run: bool) -> RunReport:
         outcome = RunOutcome.REFUSED
     moment = now()
     return RunReport(
-        run="", flow=FLOW, outcome=outcome, reason=str(error), dry_run=dry_run, started=moment, finished=moment
+        run="",
+        flow=next((flow for name, flow in FLOWS.items() if name == corpus), ""),
+        outcome=outcome,
+        reason=str(error),
+        dry_run=dry_run,
+        started=moment,
+        finished=moment,
     )
 
 

@@ -21,6 +21,9 @@ from huginn.cli.options import config_option, json_option, load_settings
 if TYPE_CHECKING:
     from huginn.report import ItemStatus, SourceStatus, StatusReport
 
+_STATES = ("well", "new", "stale", "failing", "refused")
+_COLOURS = {"well": "", "refused": "dim"}
+
 
 @click.command(
     short_help="Tell how each source stands, and since when.",
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 @config_option
 def status(max_age: timedelta | None, verbose: bool, as_json: bool) -> ExitCode:
     """Tell how each source stands: its cursor, its points, its last success, what was skipped or failed and why.
+
+    Sources are the repositories of the settings and the rooms of the reader; a room that must not be read is told as
+    refused, with the reason.
 
     Nothing is fetched and nothing is written. With --max-age the command ends with code 5 when a source has not been
     refreshed for longer, or never: fit for a monitor. A source that fails but is young enough is told, not signalled.
@@ -67,6 +73,7 @@ def show(report: StatusReport, *, verbose: bool) -> None:
     console = terminal.console(sys.stdout)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("source", overflow="fold")
+    table.add_column("corpus", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("cursor", no_wrap=True)
     for heading in ("points", "age", "skipped", "failed"):
@@ -74,8 +81,9 @@ def show(report: StatusReport, *, verbose: bool) -> None:
     for source in report.sources:
         state = state_of(source)
         table.add_row(
-            Text(terminal.harmless_line(source.source)),
-            Text(state, "" if state == "well" else "red"),
+            Text(terminal.harmless_line(f"{source.name} {source.source}" if source.name else source.source)),
+            source.corpus,
+            Text(state, _COLOURS.get(state, "red")),
             Text(terminal.harmless_line((source.cursor or "-")[:7])),
             "-" if source.points is None else str(source.points),
             "-" if source.age_s is None or source.age_s < 0 else duration.shown(source.age_s),
@@ -90,7 +98,9 @@ def show(report: StatusReport, *, verbose: bool) -> None:
 
 
 def state_of(source: SourceStatus) -> str:
-    """One word for a source: `failing` (or refused) before `stale`, since it says why."""
+    """One word for a source: `failing` before `stale`, since it says why; `refused` is a room that is out of scope."""
+    if source.out_of_scope:
+        return "refused"
     if source.failing_since is not None or source.reason is not None:
         return "failing"
     if source.stale:
@@ -101,7 +111,7 @@ def state_of(source: SourceStatus) -> str:
 def counts_of(report: StatusReport) -> str:
     """The last line: how many sources are in which state, and what the index holds."""
     states = Counter(state_of(source) for source in report.sources)
-    told = ", ".join(f"{states[state]} {state}" for state in ("well", "new", "stale", "failing") if states[state])
+    told = ", ".join(f"{states[state]} {state}" for state in _STATES if states[state])
     skipped = sum(len(source.skipped) for source in report.sources)
     failed = sum(len(source.failed) for source in report.sources)
     points = "no index yet" if report.index.points is None else terminal.counted(report.index.points, "point")
@@ -111,7 +121,7 @@ def counts_of(report: StatusReport) -> str:
 
 def _remarks(report: StatusReport, *, verbose: bool) -> Iterator[str]:
     for source in report.sources:
-        name = terminal.harmless_line(source.source)
+        name = terminal.harmless_line(source.name or source.source)
         if source.reason:
             since = f"failing since {_moment(source.failing_since)}: " if source.failing_since else ""
             yield f"{name}: {since}{terminal.harmless_line(source.reason)}"

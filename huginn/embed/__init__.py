@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from huginn.embed.checked import check_answer, embed_all, embed_queries
-from huginn.embed.port import BatchFailed, Culprit, Embedder, Identity, Shortened, Vector
+from huginn.embed.port import Ahead, Answer, BatchFailed, Culprit, Embedder, Identity, Shortened, Vector
 from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
 
 __all__ = [
+    "Ahead",
+    "Answer",
     "BatchFailed",
     "Culprit",
     "Embedder",

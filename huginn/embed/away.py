@@ -43,6 +43,7 @@ class Away:
     batch_size: int = 64
     batch_characters: int = 1 << 30
     width: int = 1
+    many: int = 1 << 30
 
     @property
     def model(self) -> str:
@@ -62,6 +63,10 @@ class Away:
         self._raise()
 
     def probe(self) -> Vector:
+        """Never."""
+        self._raise()
+
+    def ahead(self) -> NoReturn:
         """Never."""
         self._raise()
 

@@ -13,11 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from huginn.embed.port import BatchFailed, Culprit, Embedder, Shortened, Vector
+from huginn.embed.port import Answer, BatchFailed, Culprit, Embedder, Shortened, Vector
 from huginn.errors import Unavailable
 from huginn.scrub import Clean, scrub
 
-Answer = Vector | Shortened | Culprit
 _Call = Callable[[Sequence[Clean]], Sequence[Vector]]
 
 _ROUNDS = 4  # batches for each that is worked on at the same time: the last round must not leave most of them idle
@@ -81,7 +80,7 @@ def _all(embedder: Embedder, call: _Call, texts: Sequence[Clean]) -> list[Answer
     lengths = [len(text) for text in fitted]
     cuts = list(batches(lengths, embedder.batch_size, embedder.batch_characters, embedder.width))
 
-    def embedded(cut: slice) -> Sequence[Vector | Shortened | Culprit]:
+    def embedded(cut: slice) -> Sequence[Answer]:
         return _embed_or_halve(embedder, call, fitted[cut])
 
     if embedder.width == 1 or len(cuts) <= 1:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from huginn.embed.agreement import Agreement
+from huginn.embed.ahead import Threads
 from huginn.embed.checked import check_answer, probe_text
 from huginn.embed.host import Host, HostAway, HostBusy
 from huginn.embed.port import BatchFailed, Identity, Vector
@@ -42,6 +43,8 @@ class Limits:
 
 class Fleet:
     """See `huginn.embed.port.Embedder`. `for_search`: the first host that answers says who the model is."""
+
+    many = 1  # waiting for a host costs nothing
 
     def __init__(
         self,
@@ -103,6 +106,10 @@ class Fleet:
             asked = [scrub(f"Instruct: {self._instruction}\nQuery: {text}").clean for text in texts]
         deadline = time.monotonic() + self._limits.query_timeout_seconds
         return self._on_some_host(lambda seat: self._answer(seat, asked, is_query=True), len(texts), deadline)
+
+    def ahead(self) -> Threads:
+        """Threads that wait for the hosts, so that none is idle between the batches of one caller."""
+        return Threads(self)
 
     def probe(self) -> Vector:
         """The vector of the probe, made once on each host when it first serves."""

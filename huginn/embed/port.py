@@ -8,7 +8,8 @@ In: `Clean` texts. Out: one vector for each, in order, as float32, or a culprit'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +44,9 @@ class Shortened:
     vector: Vector
 
 
+Answer = Vector | Shortened | Culprit
+
+
 class BatchFailed(Exception):
     """The model could not embed this batch, and some text in it may be why. Carries no text.
 
@@ -57,6 +61,14 @@ class BatchFailed(Exception):
         self.may_pass = may_pass
         self.is_rejected = is_rejected
         self.is_sound = is_sound
+
+
+class Ahead(Protocol):
+    """Embeds while its caller does something else. May be called from several threads."""
+
+    def submit(self, texts: Sequence[Clean]) -> Callable[[], Sequence[Answer]]:
+        """Begin to embed `texts`. Gives what waits for their answers, which raises as `embed_all` does."""
+        ...
 
 
 class Embedder(Protocol):
@@ -109,4 +121,13 @@ class Embedder(Protocol):
 
     def probe(self) -> Vector:
         """The vector of the probe, made now. Raises as `embed` does."""
+        ...
+
+    @property
+    def many(self) -> int:
+        """From how many texts on it is worth it to embed ahead."""
+        ...
+
+    def ahead(self) -> AbstractContextManager[Ahead]:
+        """Make ready to embed `many` texts beside other work, with the same bits. Raises as `embed` does."""
         ...

@@ -9,15 +9,17 @@ of the software alone is told and written down; it is no reason to build anew.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from huginn.embed.port import Embedder, Identity, Vector
-from huginn.errors import Refused
+from huginn.embed.checked import probe_text
+from huginn.embed.port import Ahead, Culprit, Embedder, Identity, Shortened, Vector
+from huginn.errors import Refused, Unavailable
 from huginn.scrub import Clean
 
 _LEAST_COSINE = 0.999  # other hardware rounds otherwise, and stays far above it
@@ -30,6 +32,12 @@ class Witness(BaseModel):
 
     probe: tuple[float, ...] | None = None
     software: tuple[str, ...] = ()
+
+    def fits(self, other: Witness) -> bool:
+        """Whether the vectors of both can stand in one index, as far as is known."""
+        if self.probe is None or other.probe is None:
+            return True
+        return are_same(np.asarray(self.probe, dtype=np.float32), np.asarray(other.probe, dtype=np.float32))
 
 
 class Keeper(Protocol):
@@ -50,6 +58,15 @@ def are_same(one: Vector, other: Vector) -> bool:
     if one.shape != other.shape:
         return False
     return float(one @ other) >= _LEAST_COSINE * float(np.linalg.norm(one)) * float(np.linalg.norm(other))
+
+
+def witness_of(embedder: Embedder) -> Witness:
+    """The witness of an embedder as it is now. Embeds the probe."""
+    return _witness(embedder.probe(), embedder.software)
+
+
+def _witness(probe: Vector, software: Sequence[str]) -> Witness:
+    return Witness(probe=tuple(float(number) for number in probe), software=tuple(software))
 
 
 def carry_witness(old: Keeper | None, new: Keeper) -> None:
@@ -83,6 +100,7 @@ class Witnessed:
         self.batch_size = self._embedder.batch_size
         self.batch_characters = self._embedder.batch_characters
         self.width = self._embedder.width
+        self.many = self._embedder.many
 
     @property
     def identity(self) -> Identity:
@@ -100,7 +118,7 @@ class Witnessed:
 
     def embed(self, texts: Sequence[Clean]) -> Sequence[Vector]:
         """As the embedder does, once it is sure that its vectors fit those of the index."""
-        self._require_same()
+        self._require_same(self._embedder.probe)
         return self._embedder.embed(texts)
 
     def embed_query(self, texts: Sequence[Clean]) -> Sequence[Vector]:
@@ -111,20 +129,33 @@ class Witnessed:
         """As the embedder does."""
         return self._embedder.probe()
 
-    def _require_same(self) -> None:
+    @contextmanager
+    def ahead(self) -> Iterator[Ahead]:
+        """As the embedder does, once it is sure that its vectors fit those of the index."""
+        with self._embedder.ahead() as inner:
+            self._require_same(lambda: _probed(inner))
+            yield inner
+
+    def _require_same(self, probe: Callable[[], Vector]) -> None:
         with self._lock:
             if self._is_sure:
                 return
-            vector, kept = self._embedder.probe(), self._keeper.witness
+            vector, kept = probe(), self._keeper.witness
             if kept.probe is None:
-                self._keeper.keep_witness(
-                    Witness(probe=tuple(float(number) for number in vector), software=tuple(self.software))
-                )
+                self._keeper.keep_witness(_witness(vector, self.software))
             elif not are_same(vector, np.asarray(kept.probe, dtype=np.float32)):
                 raise Refused(
                     "index",
                     f"{self.model} gives other vectors than when the index was made, though its digest is the same",
-                    next_step="find out what has changed on the hosts; if it is to stay, delete the index in the state "
-                    "folder and run 'huginn refresh': it is built anew",
+                    next_step="find out what has changed on the hosts; if it is to stay, 'huginn rebuild --all' builds "
+                    "the index anew beside the old one",
                 )
             self._is_sure = True
+
+
+def _probed(ahead: Ahead) -> Vector:
+    """The vector of the probe, from who is to make all others: a model that is not needed here is not loaded here."""
+    (answer,) = ahead.submit([probe_text()])()
+    if isinstance(answer, Culprit):
+        raise Unavailable("embedder", f"it cannot embed a harmless text ({answer.reason})")
+    return answer.vector if isinstance(answer, Shortened) else answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from huginn.apply import Tally, carry_out
+from huginn.apply import PIECE, Tally, carry_out
 from huginn.apply import rehearse as rehearse_plans
 from huginn.checkpoints import Item
 from huginn.forge.gather import Look
@@ -23,7 +23,6 @@ from huginn.parts import Parts
 from huginn.plan import Plan, WantedPoint, plan
 from huginn.scrub import holds_secret, scrub
 
-_BATCH_POINTS = 256
 _BATCH_FILES = 256
 
 ReadBlob = Callable[[str], bytes]
@@ -43,6 +42,7 @@ class FileTally(Tally):
 def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[FileTally, Receipt]:
     """Write what the look asks for; returns when the store has acknowledged all of it."""
     tally = FileTally()
+    parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     writer = parts.index.writer("forge", source.name)
     away = carry_out(_plans(source, mirror, look, parts.index, tally), writer, parts, tally)
     for other in parts.others():
@@ -56,6 +56,7 @@ def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[Fil
 def rehearse(source: Source, mirror: Mirror, look: Look, parts: Parts) -> FileTally:
     """What `apply` would do, in numbers: nothing is embedded and nothing written."""
     tally = FileTally()
+    parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     rehearse_plans(_plans(source, mirror, look, parts.index, tally), parts, tally)
     return tally
 
@@ -70,32 +71,38 @@ def _plans(source: Source, mirror: Mirror, look: Look, index: Index, tally: File
                 stored = list(index.stored(Place(corpus="forge", sources=[source.name], paths=paths)))
             full = {point.place for point in wanted}
             vanished = frozenset(point.id for point in stored if point.payload["path"] not in full)
-            yield replace(plan(wanted, stored), vanished=vanished)
+            yield replace(plan(wanted, stored), vanished=vanished, covers=len(paths))
 
 
 def _batches(
     source: Source, look: Look, read: ReadBlob, tally: FileTally
 ) -> Iterator[tuple[list[str], list[WantedPoint]]]:
+    """Touched paths with the points of their files: together no more points than are written at once, if they can."""
     paths: list[str] = []
     wanted: list[WantedPoint] = []
     for path in look.touched:
-        shown, is_secret = _shown(path)
-        tally.looked_at.append(shown)
-        paths.append(path)
-        if path in look.entries:
-            found = _file(source, look, path, read, is_secret=is_secret)
-            if found.skip:
-                tally.items[shown] = Item("skipped", found.skip.value)
-            tally.masked += found.masked
-            if found.points:
-                tally.wanted_paths.add(path)
-            wanted.extend(found.points)
-        if len(wanted) >= _BATCH_POINTS or len(paths) >= _BATCH_FILES:
-            tally.chunks += len(wanted)
+        points = _points(source, look, path, read, tally)
+        if (wanted and len(wanted) + len(points) > PIECE) or len(paths) == _BATCH_FILES:
             yield paths, wanted
             paths, wanted = [], []
-    tally.chunks += len(wanted)
+        paths.append(path)
+        wanted.extend(points)
     yield paths, wanted
+
+
+def _points(source: Source, look: Look, path: str, read: ReadBlob, tally: FileTally) -> tuple[WantedPoint, ...]:
+    shown, is_secret = _shown(path)
+    tally.looked_at.append(shown)
+    if path not in look.entries:
+        return ()
+    found = _file(source, look, path, read, is_secret=is_secret)
+    if found.skip:
+        tally.items[shown] = Item("skipped", found.skip.value)
+    if found.points:
+        tally.wanted_paths.add(path)
+    tally.masked += found.masked
+    tally.chunks += len(found.points)
+    return found.points
 
 
 def _file(source: Source, look: Look, path: str, read: ReadBlob, *, is_secret: bool) -> FilePoints:

@@ -130,9 +130,10 @@ class _Cutter:
         Its kind, then the hash of the two lines that meet there, then, where these come again and again, of more.
         """
         lines = [self._text[first:last] for first, last in pairwise([start, *places, end])]
+        written = [line.encode() for line in lines]
         merits = [
-            (self._kind(place, before, after), zlib.crc32((before + after).encode()), 0)
-            for place, (before, after) in zip(places, pairwise(lines), strict=True)
+            (self._kind(place, before, after), zlib.crc32(second, zlib.crc32(first)), 0)
+            for place, (before, after), (first, second) in zip(places, pairwise(lines), pairwise(written), strict=True)
         ]
         if len(set(merits)) == len(merits):
             return merits

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 HEADER_VERSION = "1"
@@ -29,14 +30,20 @@ _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 def header(repo: str, path: str, names: Sequence[str]) -> str:
     """The header of a chunk: repository and path, the path's words, the innermost three names, their words."""
     inner = [_line(name) for name in names[-_NAME_COUNT:]]
-    place = f"{_line(repo)[:_REPO]} {_tail(_line(path), _PATH)}"
-    parts = [place, _words([_tail(path, _PATH)]), _tail(" ".join(inner), _NAMES), _words(inner)]
+    parts = [*_place(repo, path), _tail(" ".join(inner), _NAMES), _words(inner)]
     return " | ".join(part for part in parts if part)[:LIMIT].rstrip(" |")
+
+
+@lru_cache(maxsize=16)  # a file's chunks come one after the other
+def _place(repo: str, path: str) -> tuple[str, str]:
+    return f"{_line(repo)[:_REPO]} {_tail(_line(path), _PATH)}", _words([_tail(path, _PATH)])
 
 
 def _line(text: str) -> str:
     """Without control characters and separators of lines, which would break the line or the terminal."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(text.split())
 
 
 def _tail(text: str, length: int) -> str:

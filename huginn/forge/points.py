@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from huginn.forge.chunk import Chunk, chunks
+from huginn.forge.chunk import chunks
 from huginn.forge.header import header
 from huginn.forge.language import language as language_of
 from huginn.forge.read import decode
@@ -17,7 +17,7 @@ from huginn.forge.tree import Change
 from huginn.ids import digest, forge_ids
 from huginn.index.payload import ForgePayload, moment
 from huginn.plan import WantedPoint
-from huginn.scrub import Clean, join, scrub
+from huginn.scrub import join, scrub, scrub_lines
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,15 @@ def points_of(repository: str, path: str, blob: str, change: Change, content: by
         return FilePoints(skip=SkipReason.EMPTY)
     digests = [digest(piece.text) for piece in pieces]
     language = language_of(path).name
+    changed = moment(change.time)
+    headers = [header(repository, path, piece.names) for piece in pieces]
+    clean = scrub_lines(set(headers))
     points = []
-    for piece, text_digest, point_id in zip(pieces, digests, forge_ids(repository, path, digests), strict=True):
-        embedded = _embedded(repository, path, piece)
+    for piece, line, text_digest, point_id in zip(
+        pieces, headers, digests, forge_ids(repository, path, digests), strict=True
+    ):
+        # The header line stands in front, for meaning and for words alike.
+        embedded = join(clean[line], piece.text)
         payload = ForgePayload(
             source=repository,
             path=path,
@@ -50,7 +56,7 @@ def points_of(repository: str, path: str, blob: str, change: Change, content: by
             end_line=piece.end_line,
             blob=blob,
             commit=change.commit,
-            time=moment(change.time),
+            time=changed,
             names=piece.names,
             language=language,
             text=piece.text,
@@ -59,9 +65,3 @@ def points_of(repository: str, path: str, blob: str, change: Change, content: by
         )
         points.append(WantedPoint(point_id, path, payload, embedded))
     return FilePoints(tuple(points), masked=Counter(scrubbed.masked))
-
-
-def _embedded(repository: str, path: str, piece: Chunk) -> Clean:
-    """What is embedded: the header line, for meaning and for words alike, then the chunk."""
-    line = scrub(header(repository, path, piece.names)).clean
-    return join(line, piece.text)

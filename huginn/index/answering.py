@@ -1,7 +1,8 @@
 """The holder of a shard answers for it: searches of other processes come over a unix socket.
 
 The rule of fairness lives here: while the holder writes, answering takes at most half of the time. Questions wait for
-each other, and after each one the answering thread rests for as long as the answer took.
+each other, and the holder is owed as much time as answers took. The debt is paid before the next search begins, not
+between the questions of one search, which would only make it slower; so a search now and then waits for nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from huginn.index.port import PagedReader
 from huginn.index.wire import PAGE, WireBroken, address_of, ask_from_wire, place_from_wire, receive, send
 
 _IDLE_SECONDS = 30.0
+_MOST_OWED_SECONDS = 0.25  # more than a search takes: who asks on and on without a new greeting waits as well
 
 
 class Answering:
@@ -36,6 +38,8 @@ class Answering:
         self._is_writing = is_writing
         self._hand_over = hand_over
         self._turn = threading.Lock()
+        self._owed_seconds = 0.0
+        self._ended = time.monotonic()
         self._is_closed = False
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.chmod(0o700)
@@ -60,7 +64,7 @@ class Answering:
         with self._turn:
             if self._is_closed:
                 raise WireBroken("closed")
-            began = time.monotonic()
+            began = self._rested(is_new=message.get("do") == "hello")
             try:
                 return {"ok": self._answer(message)}
             except HuginnError as error:
@@ -68,8 +72,17 @@ class Answering:
             except (KeyError, TypeError, ValueError) as error:
                 return {"error": f"a question that cannot be read ({type(error).__name__})"}
             finally:
-                if self._is_writing:
-                    time.sleep(time.monotonic() - began)
+                self._ended = time.monotonic()
+                self._owed_seconds += self._ended - began
+
+    def _rested(self, *, is_new: bool) -> float:
+        """Give the holder the time it is owed, if it has work and this is the moment for it; the time afterwards."""
+        now = time.monotonic()
+        self._owed_seconds = max(0.0, self._owed_seconds - (now - self._ended))
+        if self._is_writing and (is_new or self._owed_seconds > _MOST_OWED_SECONDS):
+            time.sleep(self._owed_seconds)
+            self._owed_seconds = 0.0
+        return time.monotonic()
 
     def _answer(self, message: Mapping[str, Any]) -> Any:
         reader = self._reader

@@ -1,7 +1,11 @@
-"""The small files of the shelf: `label.json` beside each shard, and the pointer. Each is replaced atomically."""
+"""The small files of the shelf: `label.json` and `shard.json` beside each shard, and the pointer.
+
+Each is replaced atomically.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +26,23 @@ class Described(BaseModel):
     id: str
     label: Label
     witness: Witness = Field(default_factory=Witness)
+
+
+class ShardInUse(BaseModel):
+    """What `shard.json` says: which folder of a collection holds its shard, and how it stands with the graph.
+
+    `indexed` is the engine's count of indexed vectors when the graph was built (0 without one); `failed` when building
+    it failed last. Without the file it is the folder that was made first.
+    """
+
+    folder: str = "shard"
+    indexed: int = 0
+    failed: datetime | None = None
+
+
+def shard_in_use(collection: Path) -> ShardInUse:
+    """Which shard of a collection's folder is in use."""
+    return read(collection / "shard.json", ShardInUse) or ShardInUse()
 
 
 def describe(folder: Path, collection: Collection) -> None:

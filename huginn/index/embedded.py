@@ -7,6 +7,7 @@ their text where they could repeat a payload.
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from qdrant_edge import (
 from huginn.embed.port import Vector
 from huginn.embed.probe import Witness
 from huginn.errors import Unavailable
-from huginn.index import shelf
+from huginn.index import graph, shelf
 from huginn.index.answering import Answering
 from huginn.index.convert import MEANING, to_filter, to_point, to_request
 from huginn.index.described import describe
@@ -54,6 +55,7 @@ class EmbeddedIndex:
         self._shard = shard
         self._min_free_bytes = min_free_bytes
         self._answering: Answering | None = None
+        self._is_outlived = False
 
     def count(self, place: Place) -> int:
         """How many points are in `place`."""
@@ -115,10 +117,22 @@ class EmbeddedIndex:
         self._answering = Answering(self, path, is_writing=is_writing, hand_over=hand_over)
 
     def close(self) -> None:
-        """Let go of the shard."""
+        """Let go of the shard; it goes if another has taken its place."""
         if self._answering is not None:
             self._answering.close()
         self._shard.close()
+        if self._is_outlived:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def build_graph(self) -> str | None:
+        """Put a copy with a graph in the place of this shard, which answers until it is closed."""
+        info = engine(self._shard.info)
+        if not graph.is_due(self._folder.parent, info.indexed_vectors_count):
+            return None
+        self.flush()
+        shard = graph.Shard(self._folder, info.points_count, self.label.dimensions, self._min_free_bytes)
+        self._is_outlived, note = graph.build(shard)
+        return note
 
     def _scroll(
         self, place: Place, fields: Sequence[str] | None, *, with_vector: bool, start: str | None = None
@@ -139,7 +153,8 @@ class EmbeddedIndex:
                 return
 
     def _query(self, asks: Sequence[Ask], limits: Sequence[int]) -> list[list[Found]]:
-        requests = [to_request(ask, limit) for ask, limit in zip(asks, limits, strict=True)]
+        exact = engine(self._shard.info).points_count < graph.FROM_POINTS
+        requests = [to_request(ask, limit, exact=exact) for ask, limit in zip(asks, limits, strict=True)]
         answers = engine(self._shard.query_batch, QueryBatchRequest(requests))
         return [[Found(str(point.id), point.score) for point in answer] for answer in answers]
 
@@ -169,10 +184,11 @@ class EmbeddedWriter:
             self._write(UpdateOperation.upsert_points(batch))
         return {}
 
-    def update(self, payloads: Mapping[str, Payload]) -> None:
+    def update(self, payloads: Mapping[str, Payload]) -> dict[str, str]:
         """Replace payloads; vectors stay."""
         for point_id, payload in payloads.items():
             self._write(UpdateOperation.overwrite_payload([uuid.UUID(point_id)], dict(payload)))
+        return {}
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove points by id, in batches."""

@@ -3,7 +3,8 @@
 `index/current.json` names the folder in use and since when others are retired; it is replaced atomically. Beside each
 shard stands `label.json` with the collection's random id, its label and its witness, written last, so that a folder
 without it is half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps
-absolute paths.
+absolute paths. So a collection may have further shards in its folder (see `huginn.index.graph`): `shard.json` names the
+one in use, and whoever opens the collection to write sweeps the others away.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from huginn.errors import Busy
-from huginn.index.described import Described, describe, read, write
+from huginn.errors import Busy, Unavailable
+from huginn.index.described import Described, describe, read, shard_in_use, write
 from huginn.index.disk import require_space
 from huginn.index.embedded import EmbeddedIndex
 from huginn.index.label import Label
@@ -73,6 +74,7 @@ class Folders:
     def open(self, collection: Collection, *, wait: float) -> EmbeddedIndex:
         """Open a shard; one process at a time can. It answers the searches of others while it is open."""
         require_space(self.root, self._min_free_bytes)
+        self._sweep(collection.name)
         is_asked = False
         for _ in _tries(wait):
             index = self._try_open(collection)
@@ -111,15 +113,33 @@ class Folders:
         shutil.rmtree(self.root / collection.name, ignore_errors=True)
 
     def shard(self, name: str) -> Path:
-        """The folder of a collection's shard."""
-        return self.root / name / "shard"
+        """The folder of a collection's shard that is in use."""
+        return self.root / name / shard_in_use(self.root / name).folder
 
     def socket(self, name: str) -> Path:
         """Where the holder of a collection answers."""
         return self.root.parent / "sockets" / name[:16]
 
     def _try_open(self, collection: Collection) -> EmbeddedIndex | None:
-        return open_shard(self.shard(collection.name), collection, self._min_free_bytes)
+        """Open the shard in use; None if another process holds it, or if another shard has just taken its place."""
+        path = self.shard(collection.name)
+        try:
+            index = open_shard(path, collection, self._min_free_bytes)
+        except Unavailable:
+            if self.shard(collection.name) == path:
+                raise
+            return None
+        if index is not None and self.shard(collection.name) != path:
+            index.close()
+            return None
+        return index
+
+    def _sweep(self, name: str) -> None:
+        """Delete the shards that are not in use: what a kill has left of building a graph."""
+        in_use = self.shard(name)
+        for folder in in_use.parent.glob("shard*/"):
+            if folder != in_use:
+                shutil.rmtree(folder)
 
     def _pointer(self) -> _Pointer | None:
         return read(self.root / "current.json", _Pointer)

@@ -15,16 +15,24 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from huginn.embed.port import Identity
+from huginn.embed.probe import Witness
 from huginn.errors import Refused, Unavailable
 from huginn.index.folder import Folders
 from huginn.index.label import Label
 from huginn.index.port import Index, Reader
-from huginn.index.shelf import Collection, Shelf, choose, outlived
+from huginn.index.shelf import Choice, Collection, Shelf, choose, outlived
 from huginn.report import now
 from huginn.settings import Settings
 
 if TYPE_CHECKING:
     from huginn.index.server_shelf import ServerShelf
+
+
+class NoIndex(Unavailable):
+    """Nothing has been indexed yet."""
+
+    def __init__(self) -> None:
+        super().__init__("index", "there is none yet", next_step="run 'huginn refresh'")
 
 
 def open_shelf(settings: Settings, *, is_searching: bool = False) -> Shelf:
@@ -81,35 +89,55 @@ class Opened:
 
     def with_vectors_of(self, identity: Identity) -> Index | None:
         """The index that is replaced, if its vectors are of this model: they can be carried over."""
-        if self.replaces is None or self.replaces.label.identity != identity:
+        if self.replaces is None or self.replaces.label.identity != identity or self._has_other_vectors(self.replaces):
             return None
         return self.other(self.replaces)
 
+    def build_graph(self) -> str | None:
+        """Have the target searched by a graph if it is large, once it is complete. Gives what is worth telling."""
+        return self.target.build_graph() if self.replaces is None else None
+
     def switch(self) -> None:
-        """Put the target into use. What was current is retired, or goes at once if it holds what is masked now."""
+        """Put the target into use. What was current is retired, or goes at once if it holds what is masked now, or
+        vectors that nobody can ask any more.
+        """
         self.shelf.switch(self.collection)
         replaced = self.replaces
         self.replaces = None
-        if replaced is not None and replaced.label.scrub != self.collection.label.scrub:
+        if replaced is None:
+            return
+        if replaced.label.scrub != self.collection.label.scrub or self._has_other_vectors(replaced):
             if replaced.name in self._open:
                 self._open.pop(replaced.name).close()
             self.shelf.drop(replaced)
             self.others.remove(replaced)
 
+    def _has_other_vectors(self, replaced: Collection) -> bool:
+        """Whether it was filled by the same model when that gave other vectors."""
+        same_model = replaced.label.identity == self.collection.label.identity
+        return same_model and not replaced.witness.fits(self.target.witness)
+
 
 @contextmanager
-def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: bool = False) -> Iterator[Opened]:
+def open_for_refresh(
+    settings: Settings, label: Label, *, wait: float, rebuild: Witness | None = None
+) -> Iterator[Opened]:
     """Open what a refresh has to write to. Only under the writer's lock.
 
     A current collection with another label goes on answering, and a new one is built beside it; unless the settings say
-    `rebuild = "ask"` and nobody has asked: then `Refused`.
+    `rebuild = "ask"` and nobody has asked: then `Refused`. `rebuild`: somebody has asked, and the embedder is as this
+    witness says; where the index does not fit it, a new one is built even under the same label.
     """
     shelf = open_shelf(settings)
     current = shelf.current()
-    for unneeded in outlived(current, shelf.others(), now() - timedelta(hours=settings.index.keep_hours)):
+    for unneeded in outlived(current, shelf.others(), label, now() - timedelta(hours=settings.index.keep_hours)):
         shelf.drop(unneeded)
+    if rebuild is not None:
+        _drop_unfit(shelf, label, rebuild)
     choice = choose(current, shelf.others(), label)
-    if choice.is_building and settings.index.rebuild == "ask" and not rebuild:
+    if rebuild is not None and current is not None and choice.target == current and not current.witness.fits(rebuild):
+        choice = Choice(None, is_building=True)
+    if choice.is_building and settings.index.rebuild == "ask" and rebuild is None:
         assert current is not None
         raise Refused(
             "index",
@@ -123,6 +151,8 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: 
         shelf.switch(target)
     with ExitStack() as stack:
         index = _closing(stack, shelf.open(target, wait=wait))
+        if rebuild is not None and index.witness.probe is None:
+            index.keep_witness(rebuild)
         others = [other for other in (current, *shelf.others()) if other and other.name != target.name]
         others = list({other.name: other for other in others}.values())
         replaces = current if choice.is_building else None
@@ -130,13 +160,13 @@ def open_for_refresh(settings: Settings, label: Label, *, wait: float, rebuild: 
 
 
 def open_for_search(settings: Settings, *, wait: float) -> Reader:
-    """The index in use, for reading, whatever its label. Raises `Unavailable` when there is none."""
+    """The index in use, for reading, whatever its label. Raises `NoIndex` when there is none."""
     shelf = open_shelf(settings, is_searching=True)
     return shelf.read(_in_use(shelf), wait=wait)
 
 
 def label_in_use(settings: Settings) -> Label:
-    """The label of the index in use, without opening it. Raises `Unavailable` when there is none."""
+    """The label of the index in use, without opening it. Raises `NoIndex` when there is none."""
     return _in_use(open_shelf(settings, is_searching=True)).label
 
 
@@ -147,10 +177,17 @@ def labels(settings: Settings) -> list[Label]:
     return [collection.label for collection in (current, *shelf.others()) if collection]
 
 
+def _drop_unfit(shelf: Shelf, label: Label, witness: Witness) -> None:
+    """Drop what is not in use and holds vectors of this model that cannot stand beside those of now."""
+    for other in shelf.others():
+        if other.label.identity == label.identity and not other.witness.fits(witness):
+            shelf.drop(other)
+
+
 def _in_use(shelf: Shelf) -> Collection:
     collection = shelf.current()
     if collection is None:
-        raise Unavailable("index", "there is none yet", next_step="run 'huginn refresh'")
+        raise NoIndex
     return collection
 
 

@@ -5,7 +5,9 @@ A payload is a pure function of upstream, settings and rules: two builds of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
@@ -13,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 PAYLOAD_VERSION = "1"
 
 
+@lru_cache(maxsize=1024)  # all chunks of a file have the same
 def time_text(moment: datetime) -> str:
     """A moment as it is stored: in UTC, with milliseconds where it has any."""
     fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
@@ -72,12 +75,17 @@ class ChatMessage(BaseModel):
     body: str
 
 
+def told(messages: Iterable[ChatMessage]) -> str:
+    """The text of a window: each message behind a line with its time and sender."""
+    return "\n".join(f"{time_text(message.time)} {message.sender}\n{message.body}" for message in messages)
+
+
 class ChatPayload(BaseModel):
     """A window: consecutive messages of a room (`source`, its id), scrubbed, of one UTC day.
 
     `event_id` and `last_event_id` are those of its first and last message, `time` and `end_time` their times. `part` is
-    0 save where one message is cut: joined in order of `part`, the bodies of its windows are the message. `text` has
-    each message behind a line with its time and sender; what is embedded are the bodies alone.
+    0 save where one message is cut: joined in order of `part`, the bodies of its windows are the message. `text` is
+    what `told` makes of them; what is embedded are the bodies alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -160,8 +160,8 @@ class Writer(Protocol):
         """
         ...
 
-    def update(self, payloads: Mapping[str, Payload]) -> None:
-        """Replace the payloads of points that are there; their vectors stay."""
+    def update(self, payloads: Mapping[str, Payload]) -> Mapping[str, str]:
+        """Replace the payloads of points that are there; their vectors stay. Gives what it cannot take, as `upsert`."""
         ...
 
     def remove(self, ids: Collection[str]) -> None:
@@ -191,4 +191,11 @@ class Index(Reader, Protocol):
 
     def writer(self, corpus: Corpus, source: str) -> Writer:
         """Begin to write the points of one source."""
+        ...
+
+    def build_graph(self) -> str | None:
+        """Have a large index searched by a graph, where the store does not see to it by itself; may take minutes.
+
+        Only when nothing more is written before the index is closed. Gives what is worth telling, if anything.
+        """
         ...

@@ -14,8 +14,12 @@ from huginn.index.wire import PAGE, WireBroken, address_of, ask_to_wire, receive
 from huginn.report import Corpus
 
 
+class HolderGone(Unavailable):
+    """The process that held the shard has let go of it: whoever asks again finds it free, or with another holder."""
+
+
 class RemoteReader:
-    """See `huginn.index.port.Reader`. Raises `Unavailable` when the holder goes away in the middle."""
+    """See `huginn.index.port.Reader`. Raises `HolderGone` when the holder goes away in the middle."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -59,7 +63,7 @@ class RemoteReader:
             send(self._connection, message)
             answer = receive(self._connection)
         except WireBroken as error:
-            raise Unavailable("index", f"its holder has gone ({error})", next_step="ask again") from None
+            raise HolderGone("index", f"its holder has gone ({error})", next_step="ask again") from None
         if "error" in answer:
             raise Unavailable("index", str(answer["error"]), next_step="ask again")
         return answer["ok"]

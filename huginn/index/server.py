@@ -98,6 +98,10 @@ class ServerIndex:
         """Begin to write the points of one source."""
         return ServerWriter(self, self.connection, self.collection, corpus, source)
 
+    def build_graph(self) -> str | None:
+        """A server builds its graphs by itself."""
+        return None
+
     def close(self) -> None:
         """Let go of the connection."""
         self.connection.release()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from pydantic import BaseModel
 from qdrant_client import QdrantClient
 from qdrant_client.http import models
 
@@ -24,7 +25,8 @@ _BATCH = 256
 _MOST_BYTES = 15_000_000
 _ORDERING = models.WriteOrdering.MEDIUM
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=BaseModel)
+Entry = TypeVar("Entry")
 
 
 class ServerWriter:
@@ -39,33 +41,12 @@ class ServerWriter:
         self._failed = False
 
     def upsert(self, points: Sequence[NewPoint]) -> dict[str, str]:
-        """Write points whole, in batches bounded by number and bytes; what cannot be sent is told."""
-        unstored: dict[str, str] = {}
-        sized: list[tuple[models.PointStruct, int]] = []
-        for new in points:
-            point = to_point(new)
-            try:
-                size = len(point.model_dump_json(exclude_none=True, exclude_unset=True).encode())
-            except ValueError:  # half a surrogate pair
-                unstored[new.id] = "its text cannot be sent to the index"
-                continue
-            if size > _MOST_BYTES:
-                unstored[new.id] = f"{size} bytes are too many for one point of the index"
-            else:
-                sized.append((point, size))
-        for batch in _batches(sized):
-            unstored |= self._upsert(batch)
-        return unstored
+        """Write points whole; what cannot be sent is told."""
+        return self._send({point.id: to_point(point) for point in points}, self._upsert)
 
-    def update(self, payloads: Mapping[str, Payload]) -> None:
-        """Replace payloads; vectors stay."""
-        sized: list[tuple[models.UpdateOperation, int]] = []
-        for point_id, payload in payloads.items():
-            change = models.SetPayload(payload=dict(payload), points=[point_id])
-            operation = models.OverwritePayloadOperation(overwrite_payload=change)
-            sized.append((operation, len(operation.model_dump_json().encode())))
-        for batch in _batches(sized):
-            self._update(batch)
+    def update(self, payloads: Mapping[str, Payload]) -> dict[str, str]:
+        """Replace payloads, vectors stay; what cannot be sent is told."""
+        return self._send({point_id: _overwriting(point_id, new) for point_id, new in payloads.items()}, self._update)
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove points by id, in bounded steps, each with the longer time limit."""
@@ -80,18 +61,28 @@ class ServerWriter:
         points = self._index.count(Place(corpus=self._corpus, sources=[self._source]))
         return Receipt(self._index.id, self._corpus, self._source, points, RECEIPT_KEY)
 
-    def _upsert(self, batch: list[models.PointStruct]) -> dict[str, str]:
-        """Write one batch; a server that takes less than we send at most is given halves."""
-        try:
-            self._write(lambda client: client.upsert(self._collection, batch, wait=True, ordering=_ORDERING))
-        except TooLarge:
-            if len(batch) == 1:
-                return {str(batch[0].id): "the index's server takes no point of that size"}
-            middle = len(batch) // 2
-            return self._upsert(batch[:middle]) | self._upsert(batch[middle:])
-        return {}
+    def _send(self, items: Mapping[str, Item], write: Callable[[list[Item]], None]) -> dict[str, str]:
+        """Write what is there for each point, in batches bounded by number and bytes; gives what cannot be sent."""
+        unstored: dict[str, str] = {}
+        sized: list[tuple[tuple[str, Item], int]] = []
+        for point_id, item in items.items():
+            try:
+                size = len(item.model_dump_json(exclude_none=True, exclude_unset=True).encode())
+            except ValueError:  # half a surrogate pair
+                unstored[point_id] = "its text cannot be sent to the index"
+                continue
+            if size > _MOST_BYTES:
+                unstored[point_id] = f"{size} bytes are too many for one point of the index"
+            else:
+                sized.append(((point_id, item), size))
+        for batch in _batches(sized):
+            unstored |= _halved(batch, write)
+        return unstored
 
-    def _update(self, batch: list[models.UpdateOperation]) -> None:
+    def _upsert(self, batch: list[models.PointStruct]) -> None:
+        self._write(lambda client: client.upsert(self._collection, batch, wait=True, ordering=_ORDERING))
+
+    def _update(self, batch: Sequence[models.UpdateOperation]) -> None:
         self._write(lambda client: client.batch_update_points(self._collection, batch, wait=True, ordering=_ORDERING))
 
     def _remove(self, ids: list[str]) -> None:
@@ -112,15 +103,32 @@ class ServerWriter:
             raise
 
 
-def _batches(sized: Sequence[tuple[Item, int]]) -> Iterator[list[Item]]:
+def _overwriting(point_id: str, payload: Payload) -> models.OverwritePayloadOperation:
+    change = models.SetPayload(payload=dict(payload), points=[point_id])
+    return models.OverwritePayloadOperation(overwrite_payload=change)
+
+
+def _halved(batch: list[tuple[str, Item]], write: Callable[[list[Item]], None]) -> dict[str, str]:
+    """Write one batch; a server that takes less than we send at most is given halves. Gives what it does not take."""
+    try:
+        write([item for _, item in batch])
+    except TooLarge:
+        if len(batch) == 1:
+            return {batch[0][0]: "the index's server takes no point of that size"}
+        middle = len(batch) // 2
+        return _halved(batch[:middle], write) | _halved(batch[middle:], write)
+    return {}
+
+
+def _batches(sized: Sequence[tuple[Entry, int]]) -> Iterator[list[Entry]]:
     """Groups of at most 256, and of at most so many bytes that a request stays well below what a server takes."""
-    batch: list[Item] = []
+    batch: list[Entry] = []
     total = 0
-    for item, size in sized:
+    for entry, size in sized:
         if batch and (len(batch) == _BATCH or total + size + 1 > _MOST_BYTES):
             yield batch
             batch, total = [], 0
-        batch.append(item)
+        batch.append(entry)
         total += size + 1
     if batch:
         yield batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qdrant_edge import (
+    DatetimeIndexParams,
     Distance,
     EdgeConfig,
     EdgeShard,
@@ -12,7 +13,6 @@ from qdrant_edge import (
     EdgeVectorParams,
     KeywordIndexParams,
     Modifier,
-    PayloadSchemaType,
     UpdateOperation,
 )
 
@@ -22,18 +22,19 @@ from huginn.index.embedded import EmbeddedIndex
 from huginn.index.engine import engine, first_line, is_the_engines
 from huginn.index.shelf import Collection
 
-_FIELDS: dict[str, PayloadSchemaType | KeywordIndexParams] = {
-    "corpus": PayloadSchemaType.Keyword,
-    "source": PayloadSchemaType.Keyword,
-    "path": KeywordIndexParams(prefix=True),
-    "text_sha256": PayloadSchemaType.Keyword,
-    "embedded_sha256": PayloadSchemaType.Keyword,
-    "alias": PayloadSchemaType.Keyword,
-    "messages[].event_id": PayloadSchemaType.Keyword,
-    "messages[].sender": PayloadSchemaType.Keyword,
-    "time": PayloadSchemaType.Datetime,
-    "end_time": PayloadSchemaType.Datetime,
+_FIELDS: dict[str, KeywordIndexParams | DatetimeIndexParams] = {
+    "corpus": KeywordIndexParams(enable_hnsw=True),
+    "source": KeywordIndexParams(enable_hnsw=True),
+    "path": KeywordIndexParams(prefix=True, enable_hnsw=True),
+    "text_sha256": KeywordIndexParams(enable_hnsw=False),
+    "embedded_sha256": KeywordIndexParams(enable_hnsw=False),
+    "alias": KeywordIndexParams(enable_hnsw=False),
+    "messages[].event_id": KeywordIndexParams(enable_hnsw=False),
+    "messages[].sender": KeywordIndexParams(enable_hnsw=True),
+    "time": DatetimeIndexParams(enable_hnsw=True),
+    "end_time": DatetimeIndexParams(enable_hnsw=True),
 }
+"""The indexed fields. `enable_hnsw`: searches are filtered by it, so a graph has edges within each large part of it."""
 
 
 def make_shard(path: Path, dimensions: int) -> None:

@@ -80,23 +80,30 @@ class Choice:
 def choose(current: Collection | None, others: Sequence[Collection], label: Label) -> Choice:
     """Go on with the collection that has the wanted label; else a new one is needed.
 
+    One that is building under the label of the current one was asked for, and goes on.
     Going back to the label of the current one ends the building, and costs nothing; a retired one is filled up again.
     """
     unwanted = tuple(other for other in others if other.retired is None and other.label != label)
-    if current is not None and current.label == label:
+    asked = [other for other in others if other.retired is None and other.label == label]
+    if current is not None and current.label == label and not asked:
         unfinished = tuple(other for other in others if other.retired is None)
         return Choice(current, is_building=False, drop=unfinished)
-    ready = [other for other in others if other.label == label]
+    ready = asked or [other for other in others if other.label == label]
     if ready:
         return Choice(ready[0], is_building=current is not None, drop=unwanted)
     return Choice(None, is_building=current is not None, drop=unwanted)
 
 
-def outlived(current: Collection | None, others: Sequence[Collection], oldest: datetime) -> list[Collection]:
-    """The retired collections that need not be kept: since before `oldest`, or holding what is masked by now."""
+def outlived(
+    current: Collection | None, others: Sequence[Collection], label: Label, oldest: datetime
+) -> list[Collection]:
+    """The retired collections that need not be kept: since before `oldest`, or holding what is masked by now.
+
+    `label` is the one wanted now: the current collection goes on answering under its own until the new one is complete.
+    """
+    scrubs = {label.scrub} | ({current.label.scrub} if current is not None else set())
     return [
         other
         for other in others
-        if other.retired is not None
-        and (other.retired < oldest or (current is not None and other.label.scrub != current.label.scrub))
+        if other.retired is not None and (other.retired < oldest or scrubs != {other.label.scrub})
     ]

@@ -1,6 +1,39 @@
-"""Search with citations: `from huginn.search import Query, search`."""
+"""Search with citations, and reading chat: `from huginn.search import Query, search`."""
 
 from huginn.search.answer import search
-from huginn.search.query import Citation, Hit, Mode, Query, Rank, SearchResult
+from huginn.search.listing import list_messages
+from huginn.search.query import ListQuery, Mode, Query
+from huginn.search.result import (
+    ChatCitation,
+    Citation,
+    Following,
+    ForgeCitation,
+    Hit,
+    Listing,
+    Message,
+    MessageWindow,
+    Rank,
+    RoomMessage,
+    SearchResult,
+)
+from huginn.search.window import show_window
 
-__all__ = ["Citation", "Hit", "Mode", "Query", "Rank", "SearchResult", "search"]
+__all__ = [
+    "ChatCitation",
+    "Citation",
+    "Following",
+    "ForgeCitation",
+    "Hit",
+    "ListQuery",
+    "Listing",
+    "Message",
+    "MessageWindow",
+    "Mode",
+    "Query",
+    "Rank",
+    "RoomMessage",
+    "SearchResult",
+    "list_messages",
+    "search",
+    "show_window",
+]

@@ -7,60 +7,76 @@ makes it answer less. Folding never reorders: the first of equal texts keeps its
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from urllib.parse import quote
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from huginn import scrub
 from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_of
 from huginn.errors import Refused, Unavailable
-from huginn.index.opening import label_in_use, open_for_search
+from huginn.index.opening import NoIndex, label_in_use, open_for_search
+from huginn.index.payload import told
 from huginn.index.port import Payload, Place, Reader
+from huginn.index.remote import HolderGone
 from huginn.report import Corpus
+from huginn.search import chat_hits, forge_hits
+from huginn.search.deadline import Deadline
 from huginn.search.fuse import DEPTH, Candidate, Fused, fuse
 from huginn.search.lists import Asked, ranked_lists
-from huginn.search.query import Citation, Hit, Mode, Query, Rank, SearchResult
+from huginn.search.masking import Mask, mask_of
+from huginn.search.places import places_of
+from huginn.search.query import Mode, Query
+from huginn.search.result import Citation, Hit, Rank, SearchResult
 from huginn.settings import Settings
 
 INDEX_WAIT_SECONDS = 5.0
 LIMIT_SECONDS = 10.0
 _MOST_PLACES = 100
 _DEEPEST = DEPTH * 64
-_CITED = ["source", "commit", "time", "path", "start_line", "end_line", "text_sha256"]
 
 
 def search(settings: Settings, query: Query) -> SearchResult:
     """Ask the index of `settings`.
 
-    An index of other rules or another model answers by its own model until the new one is in its place.
+    An index of other rules or another model answers by its own model until the new one is in its place. Where rooms
+    alone are asked and nothing has been indexed yet, there are no hits.
 
     Raises `Refused` (the query, or a model that is gone), `Unavailable` (embedder, index, disk, or the time limit of
     10 s) and `Busy` (another process holds the embedded index for more than 5 s).
     """
-    began = time.monotonic()
+    began, deadline = time.monotonic(), Deadline.after(LIMIT_SECONDS)
     scrub.prepare(settings.state / "cache")
     clean = {text: scrub.scrub_question(text).clean for text in query.asked().values()}
-    asked, identity = _embedded(settings, list(clean.values()), query.mode)
-    index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
-        if identity is not None and identity != index.label.identity:
-            raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
-        _require_known(settings, index, query)
-        hits = _hits(settings, index, query, list(query.asked()), asked, deadline=began + LIMIT_SECONDS)
-        if index.label.scrub != scrub.fingerprint():
-            hits = [hit.model_copy(update={"text": str(scrub.scrub(hit.text).clean)}) for hit in hits]
-    finally:
-        index.close()
+        hits = _answer(settings, query, list(clean.values()), deadline)
+    except NoIndex:
+        if query.searched() != ("chat",):
+            raise
+        hits = []
     shown = query.model_copy(update={"texts": tuple(str(clean[text.strip()]) for text in query.texts)})
     return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
 
 
-def _require_known(settings: Settings, index: Reader, query: Query) -> None:
-    """A name that nobody knows is a slip of the pen, and would answer nothing without a word."""
-    known = {repository.name for repository in settings.forge.repos} | index.sources("forge").keys()
-    unknown = sorted(set(query.repos or ()) - known)
-    if unknown:
-        names = ", ".join(sorted(known)) or "none"
-        raise Refused("repos", f"there is no repository {unknown[0]!r}", next_step=f"there are: {names}")
+def _answer(settings: Settings, query: Query, texts: Sequence[scrub.Clean], deadline: Deadline) -> list[Hit]:
+    asked, identity = _embedded(settings, texts, query.mode)
+    try:
+        return _found(settings, query, asked, identity, deadline)
+    except HolderGone:  # a refresh has just ended, and its index is free
+        return _found(settings, query, asked, identity, deadline)
+
+
+def _found(
+    settings: Settings, query: Query, asked: list[Asked], identity: Identity | None, deadline: Deadline
+) -> list[Hit]:
+    """The hits, by the index that is in use now."""
+    index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
+    try:
+        if identity is not None and identity != index.label.identity:
+            raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
+        return _Answering(settings, query, index, mask_of(index), places_of(query, index, settings), deadline).hits(
+            asked
+        )
+    finally:
+        index.close()
 
 
 def _embedded(settings: Settings, texts: Sequence[scrub.Clean], mode: Mode) -> tuple[list[Asked], Identity | None]:
@@ -85,42 +101,108 @@ def _embedded(settings: Settings, texts: Sequence[scrub.Clean], mode: Mode) -> t
     return asked, embedder.identity
 
 
-def _hits(
-    settings: Settings, index: Reader, query: Query, numbers: list[int], asked: list[Asked], deadline: float
-) -> list[Hit]:
-    """The page. If equal texts fill the lists, they are asked for deeper, and what is new comes after."""
-    page: dict[str, tuple[Fused, Payload, list[Rank]]] = {}
-    seen: set[str] = set()
-    depth = DEPTH
-    while True:
-        lists = ranked_lists(index, asked, _places(query), query.mode, depth)
-        by_id = [{candidate.id: candidate for candidate in candidates} for candidates in lists]
-        fused = [hit for hit in fuse([list(candidates) for candidates in by_id]) if hit.id not in seen]
-        payloads = index.fetch([hit.id for hit in fused])
-        for hit in fused:
-            seen.add(hit.id)
-            payload = payloads.get(hit.id)
-            if payload is None:
-                continue  # removed by a refresh since the lists were made
-            key = str(payload["text_sha256"]) if query.fold else hit.id
-            if key not in page and len(page) < query.top_k:
-                page[key] = (hit, payload, _ranks(hit, by_id, numbers))
-        if time.monotonic() > deadline:
-            raise Unavailable("index", f"no answer within {LIMIT_SECONDS:g} s", next_step="try again")
-        is_full = any(len(candidates) >= depth for candidates in lists)
-        if not query.fold or len(page) >= query.top_k or not is_full or depth >= _DEEPEST:
-            break
-        depth *= 4
-    copies = _copies(settings, index, query, list(page)) if query.fold else {}
-    return [_hit(settings, *found, copies.get(key, [])) for key, found in page.items()]
+@dataclass(frozen=True)
+class _Found:
+    """A point of the page: its place in the fused order, its payload, and who ranked it how."""
+
+    fused: Fused
+    payload: Payload
+    ranks: list[Rank]
 
 
-def _places(query: Query) -> dict[Corpus, Place]:
-    corpora: Sequence[Corpus] = query.corpora or ("forge",)
-    return {corpus: Place(corpus=corpus, sources=query.repos, within=query.paths) for corpus in corpora}
+@dataclass(frozen=True)
+class _Answering:
+    """One query at an open index."""
+
+    settings: Settings
+    query: Query
+    index: Reader
+    mask: Mask
+    places: Mapping[Corpus, Place]
+    deadline: Deadline
+
+    def hits(self, asked: Sequence[Asked]) -> list[Hit]:
+        """The page, with its copies and context."""
+        page = self._page(asked)
+        copies = self._copies(list(page)) if self.query.fold else {}
+        hits = [self._hit(found, copies.get(key, [])) for key, found in page.items()]
+        self.deadline.require()
+        return hits
+
+    def _page(self, asked: Sequence[Asked]) -> dict[str, _Found]:
+        """The page, best first. If equal texts fill the lists they are asked for deeper; what is new comes after."""
+        query, numbers = self.query, list(self.query.asked())
+        page: dict[str, _Found] = {}
+        seen: set[str] = set()
+        depth = DEPTH
+        while True:
+            lists = ranked_lists(self.index, asked, self.places, query.mode, depth)
+            by_id = [{candidate.id: candidate for candidate in candidates} for candidates in lists]
+            fused = [hit for hit in fuse([list(candidates) for candidates in by_id]) if hit.id not in seen]
+            payloads = self.index.fetch([hit.id for hit in fused])
+            for hit in fused:
+                seen.add(hit.id)
+                payload = payloads.get(hit.id)
+                if payload is None or not self._is_shown(payload):
+                    continue  # removed by a refresh since the lists were made, or a window with nothing inside the time
+                key = str(payload["text_sha256"]) if query.fold else hit.id
+                if key not in page and len(page) < query.top_k:
+                    page[key] = _Found(hit, payload, _ranks(hit, by_id, numbers))
+            self.deadline.require()
+            is_full = any(len(candidates) >= depth for candidates in lists)
+            if len(page) >= query.top_k or not is_full or depth >= _DEEPEST:
+                return page
+            depth *= 4
+
+    def _copies(self, texts: Sequence[str]) -> dict[str, list[Citation]]:
+        """All places, within the query's filters, where the texts of the page stand."""
+        places: dict[str, list[Citation]] = {}
+        for corpus, place in self.places.items():
+            cited = chat_hits.CITED if corpus == "chat" else forge_hits.CITED
+            for point in self.index.stored(replace(place, text_sha256=texts), ["corpus", *cited]):
+                if self._is_shown(point.payload):
+                    places.setdefault(str(point.payload["text_sha256"]), []).append(self._citation(point.payload))
+        return places
+
+    def _hit(self, found: _Found, copies: Sequence[Citation]) -> Hit:
+        payload = found.payload
+        citation = self._citation(payload)
+        others = sorted((copy for copy in copies if copy != citation), key=_by_place)
+        hit = Hit(
+            id=found.fused.id,
+            score=found.fused.score,
+            ranks=found.ranks,
+            corpus="forge",
+            text=self.mask(str(payload["text"])),
+            citation=citation,
+            places=[citation, *others][:_MOST_PLACES],
+            copies=1 + len(others),
+        )
+        return self._with_messages(hit, payload) if payload["corpus"] == "chat" else hit
+
+    def _with_messages(self, hit: Hit, payload: Payload) -> Hit:
+        messages = chat_hits.masked(chat_hits.shown(payload, self.query), self.mask)
+        following = chat_hits.following(payload, self.index, self.query, self.settings, self.mask)
+        self.deadline.require()
+        return hit.model_copy(
+            update={
+                "corpus": "chat",
+                "text": told(messages),
+                "messages": chat_hits.as_answer(messages),
+                "following": following,
+            }
+        )
+
+    def _is_shown(self, payload: Payload) -> bool:
+        return payload["corpus"] != "chat" or bool(chat_hits.shown(payload, self.query))
+
+    def _citation(self, payload: Payload) -> Citation:
+        if payload["corpus"] == "chat":
+            return chat_hits.citation_of(payload, chat_hits.shown(payload, self.query), self.settings)
+        return forge_hits.citation_of(payload, self.settings)
 
 
-def _ranks(hit: Fused, by_id: list[dict[str, Candidate]], numbers: list[int]) -> list[Rank]:
+def _ranks(hit: Fused, by_id: Sequence[Mapping[str, Candidate]], numbers: Sequence[int]) -> list[Rank]:
     ranks = []
     for number, rank in sorted(hit.ranks.items()):
         candidate = by_id[number][hit.id]
@@ -128,51 +210,7 @@ def _ranks(hit: Fused, by_id: list[dict[str, Candidate]], numbers: list[int]) ->
     return ranks
 
 
-def _copies(settings: Settings, index: Reader, query: Query, texts: Sequence[str]) -> dict[str, list[Citation]]:
-    """All places, within the query's filters, where the texts of the page stand."""
-    places: dict[str, list[Citation]] = {}
-    for place in _places(query).values():
-        where = Place(corpus=place.corpus, sources=place.sources, within=place.within, text_sha256=texts)
-        for point in index.stored(where, _CITED):
-            places.setdefault(str(point.payload["text_sha256"]), []).append(_citation(settings, point.payload))
-    return places
-
-
-def _hit(settings: Settings, hit: Fused, payload: Payload, ranks: list[Rank], copies: list[Citation]) -> Hit:
-    citation = _citation(settings, payload)
-    others = sorted(
-        (copy for copy in copies if copy != citation), key=lambda copy: (copy.repo, copy.path, copy.start_line)
-    )
-    return Hit(
-        id=hit.id,
-        score=hit.score,
-        ranks=ranks,
-        corpus="forge",
-        text=str(payload["text"]),
-        citation=citation,
-        places=[citation, *others][:_MOST_PLACES],
-        copies=1 + len(others),
-    )
-
-
-def _citation(settings: Settings, payload: Payload) -> Citation:
-    citation = Citation.model_validate(
-        {
-            "repo": payload["source"],
-            **{name: payload[name] for name in ("commit", "time", "path", "start_line", "end_line")},
-        }
-    )
-    return citation.model_copy(update={"url": _url(settings, citation)})
-
-
-def _url(settings: Settings, citation: Citation) -> str | None:
-    web = next((repository.web for repository in settings.forge.repos if repository.name == citation.repo), None)
-    if web is None or citation.path.startswith('"'):  # a quoted path stands for bytes that no address can name
-        return None
-    return web.format(
-        repo=quote(citation.repo),
-        commit=citation.commit,
-        path=quote(citation.path),
-        start=citation.start_line,
-        end=citation.end_line,
-    )
+def _by_place(citation: Citation) -> tuple[str, str, int]:
+    if citation.kind == "chat":
+        return citation.room, citation.event_id, 0
+    return citation.repo, citation.path, citation.start_line

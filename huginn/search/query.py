@@ -1,4 +1,4 @@
-"""What may be asked and what is answered: the Pydantic models of a search.
+"""What may be asked: the Pydantic models of a search and of a listing.
 
 Limits come first, then texts are trimmed and equal ones count once; every refusal comes before anything is embedded,
 and names the field (`texts[2]`, `top_k`).
@@ -6,11 +6,20 @@ and names the field (`texts[2]`, `top_k`).
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from huginn.errors import Refused
 from huginn.report import Corpus
@@ -18,6 +27,7 @@ from huginn.report import Corpus
 MOST_TEXTS = 8
 MOST_BYTES = 1000
 MOST_HITS = 50
+MOST_LISTED = 1000
 
 
 class Mode(StrEnum):
@@ -28,25 +38,21 @@ class Mode(StrEnum):
     WORDS = "words"
 
 
-class _Model(BaseModel):
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the years 1 to 9999") from None
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A time with a zone, kept in UTC."""
+
+
+class _Question(BaseModel):
+    """Whose mistakes are told as `Refused`, naming the field."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Query(_Model):
-    """A question: 1 to 8 texts of at most 1,000 bytes each, and where to look. Raises `Refused` naming the field.
-
-    `repos` are names of repositories as the settings have them; `paths` files, or folders for everything under them,
-    from the root of a repository (`/src`, `./src` and `src/` are `src`); None anywhere means everywhere, and so does
-    the root as a path. `fold`: equal texts in several places are one hit with all its places.
-    """
-
-    texts: tuple[str, ...]
-    mode: Mode = Mode.HYBRID
-    corpora: tuple[Corpus, ...] | None = None
-    repos: tuple[str, ...] | None = None
-    paths: tuple[str, ...] | None = None
-    top_k: int = 10
-    fold: bool = True
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -55,7 +61,53 @@ class Query(_Model):
             problem = error.errors(include_input=False, include_url=False)[0]
             field, *rest = problem["loc"] or ("query",)
             name = f"{field}{''.join(f'[{part}]' for part in rest)}"
-            raise Refused(name, problem["msg"][:1].lower() + problem["msg"][1:]) from None
+            words = problem["msg"].removeprefix("Value error, ")
+            raise Refused(name, words[:1].lower() + words[1:]) from None
+
+
+class ListQuery(_Question):
+    """Which messages to list, oldest first. Raises `Refused` naming the field.
+
+    `rooms` are ids or aliases, `senders` whole ids of users; None means all. `after` is inclusive, `before` exclusive.
+    At most `top_k` messages make a page; `cursor` is what the page before gave, and goes on behind it.
+    """
+
+    rooms: tuple[str, ...] | None = None
+    senders: tuple[str, ...] | None = None
+    after: Moment | None = None
+    before: Moment | None = None
+    top_k: int = 50
+    cursor: str | None = None
+
+    @model_validator(mode="after")
+    def _within_limits(self) -> Self:
+        _check_names("rooms", self.rooms)
+        _check_senders(self.senders)
+        check_number("top_k", self.top_k, 1, MOST_LISTED)
+        return self
+
+
+class Query(_Question):
+    """A question: 1 to 8 texts of at most 1,000 bytes each, and where to look. Raises `Refused` naming the field.
+
+    `repos` are names of repositories as the settings have them; `paths` files, or folders for everything under them,
+    from the root of a repository (`/src`, `./src` and `src/` are `src`); None anywhere means everywhere, and so does
+    the root as a path. `rooms` are ids or aliases, `senders` whole ids of users. `after` is inclusive, `before`
+    exclusive: for messages when they were sent, for files when they last changed. `fold`: equal texts in several places
+    are one hit with all its places.
+    """
+
+    texts: tuple[str, ...]
+    mode: Mode = Mode.HYBRID
+    corpora: tuple[Corpus, ...] | None = None
+    repos: tuple[str, ...] | None = None
+    paths: tuple[str, ...] | None = None
+    rooms: tuple[str, ...] | None = None
+    senders: tuple[str, ...] | None = None
+    after: Moment | None = None
+    before: Moment | None = None
+    top_k: int = 10
+    fold: bool = True
 
     @field_validator("paths")
     @classmethod
@@ -73,15 +125,33 @@ class Query(_Model):
             raise Refused("texts", f"{len(self.texts)} texts are too many", next_step=f"give 1 to {MOST_TEXTS}")
         for number, text in enumerate(self.texts):
             _check_text(f"texts[{number}]", text)
-        if not 1 <= self.top_k <= MOST_HITS:
-            raise Refused("top_k", f"{self.top_k} is out of range", next_step=f"give 1 to {MOST_HITS}")
-        for name in ("corpora", "repos", "paths"):
-            values = getattr(self, name)
-            if values is not None and not all(value.strip() for value in values):
-                raise Refused(name, "an empty name", next_step="leave it out to search everywhere")
-            for number, value in enumerate(values or ()):
-                _check_characters(f"{name}[{number}]", value)
+        check_number("top_k", self.top_k, 1, MOST_HITS)
+        for name in ("corpora", "repos", "paths", "rooms"):
+            _check_names(name, getattr(self, name))
+        _check_senders(self.senders)
+        self._check_corpora()
         return self
+
+    def _check_corpora(self) -> None:
+        """A filter that no corpus has which is asked would leave everything in, without a word."""
+        filters: tuple[tuple[Corpus, str], ...] = (
+            ("forge", "repos"), ("forge", "paths"), ("chat", "rooms"), ("chat", "senders"),
+        )  # fmt: skip
+        for corpus, name in filters:
+            if getattr(self, name) is not None and corpus not in self.searched():
+                raise Refused(
+                    name, f"it is for the corpus {corpus}", next_step=f"leave it out, or ask {corpus} as well"
+                )
+
+    def searched(self) -> tuple[Corpus, ...]:
+        """The corpora to ask: those given, else those that filters are given for, else all."""
+        if self.corpora is not None:
+            return self.corpora
+        filtered: dict[Corpus, bool] = {
+            "forge": self.repos is not None or self.paths is not None,
+            "chat": self.rooms is not None or self.senders is not None,
+        }
+        return tuple(corpus for corpus, is_filtered in filtered.items() if is_filtered or not any(filtered.values()))
 
     def asked(self) -> dict[int, str]:
         """The texts to look for, trimmed, by the number of their first occurrence."""
@@ -91,57 +161,27 @@ class Query(_Model):
         return {number: text for text, number in first.items()}
 
 
-class Rank(_Model):
-    """Which rank one of the texts gave a hit, and the scores of both sides; None: that side was not asked or has none.
-
-    `text` is the number of the text in the query, from 0; `rank` counts from 1.
-    """
-
-    text: int
-    rank: int
-    bm25: float | None = None
-    cosine: float | None = None
+def check_number(field: str, number: int, least: int, most: int) -> None:
+    """Refuse a number that is out of range."""
+    if not least <= number <= most:
+        raise Refused(field, f"{number} is out of range", next_step=f"give {least} to {most}")
 
 
-class Citation(_Model):
-    """Where a text stands: path and lines (from 1, both included) in the repository at the commit that last changed it.
-
-    `time` is that commit's; `url` is made by the repository's `web` template, if the settings have one.
-    """
-
-    kind: Literal["forge"] = "forge"
-    repo: str
-    commit: str
-    time: datetime
-    path: str
-    start_line: int
-    end_line: int
-    url: str | None = None
+def _check_names(field: str, names: Sequence[str] | None) -> None:
+    """Refuse names that are empty or no text."""
+    if names is not None and not all(name.strip() for name in names):
+        raise Refused(field, "an empty name", next_step="leave it out to search everywhere")
+    for number, name in enumerate(names or ()):
+        _check_characters(f"{field}[{number}]", name)
 
 
-class Hit(_Model):
-    """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank); it is no similarity.
-
-    `places` are all places where the very same text stands, the cited one first (at most 100 of them; `copies` says
-    how many there are). Without folding it is the cited one alone.
-    """
-
-    id: str
-    score: float
-    ranks: list[Rank]
-    corpus: Corpus
-    text: str
-    citation: Citation
-    places: list[Citation]
-    copies: int = 1
-
-
-class SearchResult(_Model):
-    """The answer: the query as it was asked (with secrets masked), the hits, best first, and the time it took."""
-
-    query: Query
-    hits: list[Hit] = Field(default_factory=list)
-    took_ms: float
+def _check_senders(senders: Sequence[str] | None) -> None:
+    _check_names("senders", senders)
+    for number, sender in enumerate(senders or ()):
+        if not sender.startswith("@") or ":" not in sender:
+            raise Refused(
+                f"senders[{number}]", "is no id of a user", next_step='give the whole id, such as "@ann:example.org"'
+            )
 
 
 def _check_text(field: str, text: str) -> None:

@@ -48,7 +48,7 @@ class Forge:
 class _Handler(http.server.SimpleHTTPRequestHandler):
     def __init__(self, forge: Forge, *arguments: object, directory: str) -> None:
         self._forge = forge
-        super().__init__(*arguments, directory=directory)  # type: ignore[arg-type]
+        super().__init__(*arguments, directory=directory)  # type: ignore[arg-type] # typed as text, takes any path
 
     def do_GET(self) -> None:
         given = self.headers.get("Authorization", "")

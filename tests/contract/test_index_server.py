@@ -332,6 +332,26 @@ def test_a_server_that_takes_less_gets_less(index: Index, standin: StandIn) -> N
     assert writer.acknowledge().points == 40
 
 
+def test_a_payload_that_has_grown_too_large_is_told_and_the_others_are_replaced(index: Index, standin: StandIn) -> None:
+    points = [point(number) for number in range(40)]
+    write(index, *points)
+    standin.largest_body = 8000
+    payloads = {new.id: {**new.payload, "start_line": 7} for new in points}
+    payloads[points[3].id]["text"] = "long " * 2000
+    payloads[points[4].id]["path"] = "\ud800"
+    writer = index.writer("forge", "a")
+    unstored = writer.update(payloads)
+    assert unstored == {
+        points[3].id: "the index's server takes no point of that size",
+        points[4].id: "its text cannot be sent to the index",
+    }
+    with patch.object(server_writer, "_MOST_BYTES", 8000):
+        assert "bytes are too many" in writer.update(payloads)[points[3].id]
+    assert writer.acknowledge().points == 40
+    replaced = [stored.id for stored in index.stored(Place()) if stored.payload.get("start_line") == 7]
+    assert sorted(replaced) == sorted(new.id for new in points if new.id not in unstored)
+
+
 def test_text_that_cannot_be_sent_is_told_of_its_point_alone(index: Index) -> None:
     writer = index.writer("forge", "a")
     broken = NewPoint(point_id(1), {**point(1).payload, "path": "\ud800"}, point(1).embedded, point(1).vector)

@@ -269,6 +269,9 @@ def test_the_choice_of_what_to_write() -> None:
     assert choose(one, [two], TWO) == Choice(two, is_building=True)
     assert choose(one, [two], ONE) == Choice(one, is_building=False, drop=(two,))
     assert choose(one, [old_two], ONE) == Choice(one, is_building=False)
+    asked_for = collection("asked for", ONE)
+    assert choose(one, [asked_for, two], ONE) == Choice(asked_for, is_building=True, drop=(two,))
+    assert choose(one, [collection("old", ONE, MOMENT)], ONE) == Choice(one, is_building=False)
     assert choose(one, [old_two], TWO) == Choice(old_two, is_building=True)
 
 
@@ -278,4 +281,7 @@ def test_what_is_retired_is_kept_for_a_while_unless_it_was_scrubbed_otherwise() 
     leaky = collection("leaky", ONE.model_copy(update={"scrub": "before"}), MOMENT)
     building = collection("building", TWO)
     oldest = MOMENT - timedelta(days=1)
-    assert outlived(current, [fresh, stale, leaky, building], oldest) == [stale, leaky]
+    assert outlived(current, [fresh, stale, leaky, building], ONE, oldest) == [stale, leaky]
+    assert outlived(None, [fresh, leaky], ONE, oldest) == [leaky]
+    stricter = ONE.model_copy(update={"scrub": "next"})
+    assert outlived(current, [fresh, building], stricter, oldest) == [fresh]

@@ -22,6 +22,7 @@ from flows.writer import WRITER_LIMIT
 from huginn import report
 from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.lock import writer_lock
+from huginn.progress import TELL_EVERY_SECONDS, Progress
 from huginn.report import RunReport, SourceOutcome, SourceReport
 from huginn.run import Run
 from huginn.settings import Settings
@@ -42,6 +43,7 @@ class ScriptedRun(Run):
         self.dry_run = dry_run
         self.calls: Counter[str] = Counter()
         self.started = report.now()
+        self.progress = Progress()
 
     def refresh(self, source: str) -> SourceReport:
         self.calls[source] += 1
@@ -54,8 +56,10 @@ class ScriptedRun(Run):
         if source == "defect":
             raise ValueError(CANARY)
         if source == "hanging":
-            for _ in range(100):
-                time.sleep(0.05)
+            with self.progress.at_work_on(source):
+                self.progress.follow(source, lambda: 1200, total=20000)
+                for _ in range(100):
+                    time.sleep(0.05)
         return SourceReport(source=source, corpus="forge", outcome=SourceOutcome.OK, stored=1, seen=1, written=1)
 
     def failed(self, source: str, error: HuginnError) -> SourceReport:
@@ -133,6 +137,18 @@ def test_a_source_that_takes_too_long_fails_alone(script: Script, monkeypatch: p
     state = refreshed(sources=["hanging", "good"])
 
     assert state.message == "1 of 2 sources failed. hanging: its task ended as TimedOut"
+
+
+def test_the_log_of_a_run_tells_how_far_each_source_is_that_takes_long(
+    host: Host, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert TELL_EVERY_SECONDS <= 60
+    monkeypatch.setattr(flows.refreshing, "TELL_EVERY_SECONDS", 0.5)
+
+    assert refreshed(sources=["hanging", "good"]).is_completed()
+
+    time.sleep(3)  # Prefect sends its logs in batches.
+    assert b"hanging: 1200 of 20000 done, 18800 left" in host.kept_by_prefect()
 
 
 def test_another_writer_that_does_not_end_fails_the_run_with_its_name(script: Script, tmp_path: Path) -> None:

@@ -30,11 +30,11 @@ class Ended:
         return document
 
 
-class _Terminal(io.StringIO):
+class Terminal(io.StringIO):
     """A stream that says that it is a terminal."""
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]
+    def encoding(self) -> str:  # type: ignore[override] # a plain attribute of the base class
         return "utf-8"
 
     def isatty(self) -> bool:
@@ -57,7 +57,7 @@ class CommandLine:
 
     def on_terminal(self, *arguments: str) -> str:
         """What `huginn` prints on a standard output that is a terminal."""
-        terminal = _Terminal()
+        terminal = Terminal()
         with contextlib.redirect_stdout(terminal):
             main(arguments)
         return terminal.getvalue()

@@ -10,11 +10,11 @@ import pytest
 
 from huginn.errors import HuginnError
 from huginn.report import IndexStatus, StatusReport
-from huginn.search import Citation, Hit, Query, Rank, SearchResult
+from huginn.search import ForgeCitation, Hit, Query, Rank, SearchResult
 from huginn.settings import Settings
 
 
-def citation(**values: Any) -> Citation:
+def citation(**values: Any) -> ForgeCitation:
     """A citation, with what a test does not care about filled in."""
     usual = {
         "repo": "heron",
@@ -24,7 +24,7 @@ def citation(**values: Any) -> Citation:
         "start_line": 10,
         "end_line": 42,
     }
-    return Citation.model_validate({**usual, **values})
+    return ForgeCitation.model_validate({**usual, **values})
 
 
 def hit(**values: Any) -> Hit:

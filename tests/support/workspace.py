@@ -15,7 +15,7 @@ from huginn.index.opening import open_for_search
 from huginn.index.port import Place
 from huginn.report import RunReport, SourceReport
 from huginn.run import open_run
-from huginn.search import Query, SearchResult, search
+from huginn.search import ForgeCitation, Hit, Query, SearchResult, search
 from huginn.settings import Settings
 
 
@@ -96,7 +96,7 @@ class Workspace:
 
     def paths_with(self, word: str) -> list[str]:
         """The paths that a search by words finds for a word."""
-        return sorted({hit.citation.path for hit in self.search(word, mode="words", top_k=50).hits})
+        return sorted({cited(hit).path for hit in self.search(word, mode="words", top_k=50).hits})
 
     def lose_checkpoints(self) -> None:
         for path in self.settings.state.glob("checkpoints*"):
@@ -111,6 +111,12 @@ class Workspace:
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
         return Workspace(root, self.repos, self.branch, self.exclude, self.index_settings, self.embedder)
+
+
+def cited(hit: Hit) -> ForgeCitation:
+    """Where a hit in a repository stands."""
+    assert hit.citation.kind == "forge"
+    return hit.citation
 
 
 def outcomes(report: RunReport) -> Sequence[tuple[str, str]]:

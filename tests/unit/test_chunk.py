@@ -224,7 +224,7 @@ def test_the_hash_is_what_makes_regular_text_fall_into_step(monkeypatch: pytest.
         return (before & after).total() / before.total()
 
     assert reuse() > 0.98
-    monkeypatch.setattr("zlib.crc32", lambda data: 0)
+    monkeypatch.setattr("zlib.crc32", lambda data, begun=0: 0)
     assert reuse() < 0.5
 
 

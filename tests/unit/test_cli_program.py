@@ -19,7 +19,7 @@ from huginn.errors import Busy, HuginnError, Refused, Unavailable
 from tests.support import fake_search
 from tests.support.command_line import CommandLine
 
-COMMANDS = ("init", "doctor", "refresh", "search", "sources", "status")
+COMMANDS = ("init", "doctor", "refresh", "search", "sources", "chat search", "chat window", "status")
 PROGRAM = [sys.executable, "-m", "huginn.cli"]
 ROOT = str(Path(huginn_package.__file__).parents[1])
 
@@ -40,7 +40,7 @@ def test_every_exit_code_has_a_meaning_and_is_in_the_help(huginn: CommandLine) -
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_the_help_of_a_command_has_examples_and_exit_codes(huginn: CommandLine, command: str, option: str) -> None:
-    ended = huginn(command, option)
+    ended = huginn(*command.split(), option)
     assert ended.code == ExitCode.WELL
     assert ended.err == ""
     assert "  Examples:\n    huginn " in ended.out
@@ -48,7 +48,7 @@ def test_the_help_of_a_command_has_examples_and_exit_codes(huginn: CommandLine, 
     assert "--config FILE" in ended.out
 
 
-@pytest.mark.parametrize("command", [(), *((command,) for command in COMMANDS)])
+@pytest.mark.parametrize("command", [(), ("chat",), *(tuple(command.split()) for command in COMMANDS)])
 def test_a_help_text_fits_into_80_columns_save_for_examples(huginn: CommandLine, command: tuple[str, ...]) -> None:
     lines = huginn(*command, "--help").out.split("\n")
     assert [line for line in lines if len(line) > 80 and not line.startswith("    huginn ")] == []
@@ -85,10 +85,10 @@ def test_each_kind_of_error_has_its_exit_code(error: HuginnError, code: ExitCode
         (("search",), "texts"),
         (("search", "x", "--top-k", "many"), "top_k"),
         (("search", "x", "--mode", "magic"), "mode"),
-        (("search", "x", "--corpus", "chat"), "corpus"),
+        (("search", "x", "--corpus", "mail"), "corpus"),
         (("status", "--max-age", "soon"), "max_age"),
         (("refresh", "--onyl", "heron"), "--onyl"),
-        (("refresh", "chat"), "corpus"),
+        (("refresh", "mail"), "corpus"),
     ],
 )
 def test_a_mistake_in_the_arguments_is_refused_by_name(
@@ -185,8 +185,10 @@ import sys, time
 from contextlib import contextmanager
 import huginn.run
 from huginn.cli import main
+from huginn.progress import Progress
 class Run:
     rebuild = None
+    progress = Progress()
     sources = ["a", "b", "c", "d", "e", "f"]
     def refresh(self, source):
         print("at work", flush=True)

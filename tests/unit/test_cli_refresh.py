@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from huginn import progress
 from huginn.cli.exits import ExitCode
 from huginn.errors import Busy, HuginnError, Refused, Unavailable
+from huginn.progress import Progress
 from huginn.report import Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, Terminal
 
 
 def source(name: str, outcome: str, **counts: Any) -> SourceReport:
     return SourceReport(source=name, corpus="forge", outcome=SourceOutcome(outcome), **counts)
+
+
+def room(source: str, outcome: str, **values: Any) -> SourceReport:
+    return SourceReport(corpus="chat", source=source, outcome=SourceOutcome(outcome), **values)
 
 
 @dataclass
@@ -30,6 +39,7 @@ class FakeRun:
     finished_with: list[str] = field(default_factory=list)
     away: set[str] = field(default_factory=set)
     rebuild: Rebuild | None = None
+    progress: Progress = field(default_factory=Progress)
 
     @property
     def sources(self) -> Sequence[str]:
@@ -89,6 +99,28 @@ def test_the_last_line_tells_the_counts(huginn: CommandLine, run: FakeRun) -> No
     assert last == "3 sources: 1 ok, 1 unchanged, 1 failed; 120 chunks written, 4 removed"
 
 
+def test_rooms_are_told_with_their_messages_and_what_was_skipped(huginn: CommandLine, run: FakeRun) -> None:
+    counts = {"messages": 30, "edits": 2, "redactions": 1, "written": 6, "removed": 1}
+    run.prepared = {
+        "!a": room("!a", "ok", name="#herons:example.org", skipped={"reaction": 5, "encrypted": 9}, **counts),
+        "!b": room("!b", "refused", reason="bridged: m.bridge"),
+        "!c": room("!c", "unread", reason="its state could not be read", words_only=2),
+    }
+    ended = huginn("refresh", "chat", "--only", "!a")
+    assert ended.code == ExitCode.SOME_FAILED
+    assert run.asked == {"corpus": "chat", "only": ("!a",), "dry_run": False, "rebuild": False}
+    heading, *lines = ended.out.splitlines()
+    assert heading.split() == ["source", "outcome", "messages", "edits", "redacted", "skipped", "written", "removed"]
+    assert lines[0].split() == ["#herons:example.org", "ok", "30", "2", "1", "14", "6", "1"]
+    assert lines[3:] == [
+        "#herons:example.org: skipped: encrypted 9, reaction 5",
+        "!b: bridged: m.bridge",
+        "!c: its state could not be read",
+        "!c: 2 messages found by words alone, see 'huginn status -v'",
+        "3 sources: 1 ok, 1 refused, 1 unread; 6 windows written, 1 removed",
+    ]
+
+
 @pytest.mark.parametrize("where", ["huginn.cli.refresh._run", "huginn.cli.refresh.show", "huginn.cli.failures.tell"])
 def test_ctrl_c_anywhere_ends_with_130_and_no_traceback(
     huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch, where: str
@@ -106,7 +138,7 @@ def test_a_dry_run_says_that_nothing_was_written(huginn: CommandLine, run: FakeR
     run.prepared = {"heron": source("heron", "ok", written=7)}
     ended = huginn("refresh", "forge", "--dry-run", "--only", "heron", "--only", "wren")
     assert ended.code == ExitCode.WELL
-    assert run.asked == {"only": ("heron", "wren"), "dry_run": True, "rebuild": False}
+    assert run.asked == {"corpus": "forge", "only": ("heron", "wren"), "dry_run": True, "rebuild": False}
     assert ended.out.splitlines()[-1] == "dry run: 1 source: 1 ok; 7 chunks to write, 0 to remove"
 
 
@@ -174,7 +206,7 @@ def test_a_run_that_cannot_begin_is_a_refresh_document_too(
 
 
 def test_refused_settings_and_an_unknown_corpus_are_refresh_documents_too(huginn: CommandLine) -> None:
-    assert huginn("refresh", "chat", "--json").document["outcome"] == "refused"
+    assert huginn("refresh", "mail", "--json").document["outcome"] == "refused"
     huginn.settings("[forge]\nrepo = []\n")
     ended = huginn("refresh", "--json")
     assert ended.code == ExitCode.REFUSED
@@ -191,6 +223,53 @@ def test_names_and_reasons_cannot_command_the_terminal(huginn: CommandLine, run:
         assert "\u202e" not in out
         assert not [line for line in out.splitlines() if line.startswith(("3 sources: 3 ok", "huginn: all well"))]
         assert out.splitlines()[-1].removeprefix("\x1b[1m").startswith("1 source: 1 failed;")
+
+
+def slow_heron(run: FakeRun, until: Callable[[], bool]) -> None:
+    """A source that works until `until` is so."""
+    run.prepared = {"heron\x1b[31m": source("heron", "ok")}
+    refresh = run.refresh
+
+    def slow(name: str) -> SourceReport:
+        with run.progress.at_work_on(name):
+            run.progress.follow(name, lambda: 1200, total=20000)
+            deadline = time.monotonic() + 10
+            while not until() and time.monotonic() < deadline:
+                time.sleep(0.01)
+        return refresh(name)
+
+    run.refresh = slow  # type: ignore[method-assign] # a run that takes its time
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_refresh_that_nobody_looks_at_tells_from_time_to_time_where_it_is(
+    huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    assert progress.TELL_EVERY_SECONDS <= 60
+    monkeypatch.setattr(progress, "TELL_EVERY_SECONDS", 0.02)
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", told)
+    slow_heron(run, lambda: told.getvalue().count("\n") >= 2)
+    ended = huginn("refresh", *options)
+    assert ended.code == ExitCode.WELL
+    assert not options or ended.document["outcome"] == "ok"
+    first, second, *_ = told.getvalue().splitlines()
+    for line in (first, second):
+        assert line.startswith("0 of 1 source done; heron\\x1b[31m: 1200 of 20000 done, 18800 left, ")
+
+
+def test_on_a_terminal_each_source_at_work_has_a_bar(
+    huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    slow_heron(run, lambda: "1200/20000" in shown.getvalue())
+    assert huginn("refresh").code == ExitCode.WELL
+    assert "1200/20000" in shown.getvalue()
+    assert "heron\\x1b[31m" in shown.getvalue()
+    assert "\x1b[31mheron" not in shown.getvalue()
 
 
 def test_the_table_fits_into_80_columns(huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -84,15 +85,21 @@ def test_of_several_texts_it_is_told_which_gave_a_hit_which_rank(huginn: Command
 
 @pytest.mark.parametrize("command", ["search", "sources"])
 def test_the_filters_reach_the_query(huginn: CommandLine, prepared: Prepared, command: str) -> None:
-    filters = "--corpus forge --repo heron --repo osprey --path docs --path src --top-k 3 --no-fold --mode words"
-    huginn(command, "herons", *filters.split())
+    filters = "--corpus forge --corpus chat --repo heron --repo osprey --path docs --path src --top-k 3 --no-fold"
+    of_chat = "--room #herons:example.org --room !owls --sender @ann:example.org --mode words"
+    times = "--after 2026-03-04 --before 2026-03-04T05:06:07+02:00"
+    huginn(command, "herons", *filters.split(), *of_chat.split(), *times.split())
     [query] = prepared.asked
     assert query.model_dump() == {
         "texts": ("herons",),
         "mode": "words",
-        "corpora": ("forge",),
+        "corpora": ("forge", "chat"),
         "repos": ("heron", "osprey"),
         "paths": ("docs", "src"),
+        "rooms": ("#herons:example.org", "!owls"),
+        "senders": ("@ann:example.org",),
+        "after": datetime(2026, 3, 4, tzinfo=UTC),
+        "before": datetime(2026, 3, 4, 3, 6, 7, tzinfo=UTC),
         "top_k": 3,
         "fold": False,
     }
@@ -101,9 +108,8 @@ def test_the_filters_reach_the_query(huginn: CommandLine, prepared: Prepared, co
 def test_without_filters_everything_is_asked(huginn: CommandLine, prepared: Prepared) -> None:
     huginn("search", "herons")
     [query] = prepared.asked
-    assert (query.mode, query.corpora, query.repos, query.paths, query.top_k, query.fold) == (
-        "hybrid", None, None, None, 10, True,
-    )  # fmt: skip
+    assert query.model_dump(exclude={"texts", "mode", "top_k", "fold"}, exclude_none=True) == {}
+    assert (query.mode, query.top_k, query.fold) == ("hybrid", 10, True)
 
 
 def test_for_programs_there_is_one_document_and_nothing_else(huginn: CommandLine, prepared: Prepared) -> None:
@@ -252,7 +258,7 @@ def test_the_root_is_everywhere(huginn: CommandLine, prepared: Prepared, path: s
     assert query.paths is None
 
 
-@pytest.mark.parametrize(("option", "field"), [("--path", "paths[1]"), ("--repo", "repos[1]")])
+@pytest.mark.parametrize(("option", "field"), [("--path", "paths[1]"), ("--repo", "repos[1]"), ("--room", "rooms[1]")])
 def test_a_filter_that_is_no_text_or_empty_is_refused(
     huginn: CommandLine, prepared: Prepared, option: str, field: str
 ) -> None:

@@ -21,7 +21,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Prepared:
     return fake_search.install(monkeypatch)
 
 
-def source(name: str, **values: Any) -> SourceStatus:
+def source(source: str, **values: Any) -> SourceStatus:
     usual = {
         "corpus": "forge",
         "cursor": "0123456789abcdef",
@@ -32,7 +32,7 @@ def source(name: str, **values: Any) -> SourceStatus:
         "failing_since": None,
         "reason": None,
     }
-    return SourceStatus.model_validate({"source": name, **usual, **values})
+    return SourceStatus.model_validate({"source": source, **usual, **values})
 
 
 def report(*sources: SourceStatus) -> StatusReport:
@@ -54,14 +54,33 @@ def test_reasons_are_counted_and_the_last_line_tells_the_counts(huginn: CommandL
     ended = huginn("status")
     assert ended.code == ExitCode.WELL
     lines = ended.out.splitlines()
-    assert lines[1].split() == ["heron", "well", "0123456", "40", "2h10m", "3", "1"]
-    assert lines[2].split() == ["osprey", "failing", "0123456", "40", "2h10m", "0", "0"]
-    assert lines[3].split() == ["wren", "new", "-", "-", "-", "0", "0"]
+    assert lines[1].split() == ["heron", "forge", "well", "0123456", "40", "2h10m", "3", "1"]
+    assert lines[2].split() == ["osprey", "forge", "failing", "0123456", "40", "2h10m", "0", "0"]
+    assert lines[3].split() == ["wren", "forge", "new", "-", "-", "-", "0", "0"]
     assert "heron: skipped: binary 2, link 1" in lines
     assert "heron: failed: too odd 1" in lines
     assert "osprey: failing since 2026-03-04 05:06: upstream: away" in lines
     assert "a.png" not in ended.out
     assert lines[-1] == "3 sources: 1 well, 1 new, 1 failing; 40 points; 3 paths skipped, 1 failed"
+
+
+def test_rooms_stand_beside_repositories_and_refused_ones_are_told_with_their_reason(
+    huginn: CommandLine, prepared: Prepared
+) -> None:
+    prepared.report = report(
+        source("heron"),
+        source("!a", corpus="chat", name="#herons:example.org", cursor="level", points=7),
+        source("!b", corpus="chat", reason="bridged: m.bridge", out_of_scope=True, last_success=None, age_s=None),
+        source("!c", corpus="chat", reason="its state could not be read", failing_since=SINCE),
+    )
+    lines = huginn("status").out.splitlines()
+    assert lines[2].split() == ["#herons:example.org", "!a", "chat", "well", "level", "7", "2h10m", "0", "0"]
+    assert lines[3].split()[:3] == ["!b", "chat", "refused"]
+    assert lines[5:7] == [
+        "!b: bridged: m.bridge",
+        "!c: failing since 2026-03-04 05:06: its state could not be read",
+    ]
+    assert lines[-1].startswith("4 sources: 2 well, 1 failing, 1 refused; ")
 
 
 def test_with_v_every_path_is_named_and_since_when(huginn: CommandLine, prepared: Prepared) -> None:
@@ -73,7 +92,7 @@ def test_a_stale_source_ends_with_5_also_for_programs(huginn: CommandLine, prepa
     prepared.report = report(source("heron"), source("osprey", stale=True))
     ended = huginn("status", "--max-age", "1h30m")
     assert ended.code == ExitCode.STALE
-    assert "osprey  stale" in ended.out
+    assert "osprey  forge   stale" in ended.out
     ended = huginn("status", "--max-age", "1h30m", "--json")
     assert (ended.code, ended.err) == (ExitCode.STALE, "")
     assert StatusReport.model_validate(ended.document) == prepared.report
@@ -95,7 +114,7 @@ def test_a_source_that_is_refused_is_failing(huginn: CommandLine, prepared: Prep
 def test_a_last_success_that_lies_in_the_future_is_told(huginn: CommandLine, prepared: Prepared) -> None:
     prepared.report = report(source("heron", age_s=-7200.0, stale=True))
     lines = huginn("status").out.splitlines()
-    assert lines[1].split() == ["heron", "stale", "0123456", "40", "-", "0", "0"]
+    assert lines[1].split() == ["heron", "forge", "stale", "0123456", "40", "-", "0", "0"]
     assert "heron: its last success lies in the future, at 2026-03-04 05:06; refresh it again" in lines
 
 

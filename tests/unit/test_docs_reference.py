@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 from pydantic import BaseModel
 
@@ -13,7 +14,20 @@ from huginn.cli.checks import Finding
 from huginn.cli.exits import MEANING
 from huginn.cli.program import program
 from huginn.report import ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
-from huginn.search import Citation, Hit, Query, Rank, SearchResult
+from huginn.search import (
+    ChatCitation,
+    Following,
+    ForgeCitation,
+    Hit,
+    Listing,
+    ListQuery,
+    Message,
+    MessageWindow,
+    Query,
+    Rank,
+    RoomMessage,
+    SearchResult,
+)
 from huginn.settings import RepositorySettings, Settings
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -50,7 +64,10 @@ def test_every_setting_is_listed_with_its_default_and_variable() -> None:
 def test_every_command_is_listed_with_its_options(command: str) -> None:
     text = section("Commands") + REFERENCE.split("### search", 1)[1].split("## Exit codes", 1)[0]
     assert f"`huginn {command}" in text
-    for parameter in program.commands[command].params:
+    found = program.commands[command]
+    inner = found.commands if isinstance(found, click.Group) else {}
+    assert [name for name in inner if f"`huginn {command} {name}" not in text] == []
+    for parameter in [parameter for one in (found, *inner.values()) for parameter in one.params]:
         options = [option for option in parameter.opts if option.startswith("-")]
         assert not options or any(option in text for option in options)
 
@@ -60,7 +77,9 @@ def test_every_command_is_listed_with_its_options(command: str) -> None:
     [
         ("refresh", (RunReport, SourceReport)),
         ("status", (StatusReport, SourceStatus, ItemStatus)),
-        ("search", (SearchResult, Hit, Rank, Citation)),
+        ("search", (SearchResult, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
+        ("chat search", (Listing, ListQuery, RoomMessage)),
+        ("chat window", (MessageWindow,)),
         ("doctor", (Finding,)),
     ],
 )
@@ -72,6 +91,9 @@ def test_every_field_of_a_document_is_described(title: str, models: tuple[type[B
 
 
 def test_a_query_has_an_option_for_each_field() -> None:
+    chat = program.commands["chat"]
+    assert isinstance(chat, click.Group)
+    assert {*ListQuery.model_fields} <= {parameter.name for parameter in chat.commands["search"].params}
     names = {parameter.name for parameter in program.commands["search"].params}
     assert {*Query.model_fields} - {"fold"} <= names
     assert "no_fold" in names

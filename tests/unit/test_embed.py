@@ -11,6 +11,7 @@ import pytest
 import wordllama
 
 from huginn.embed import BatchFailed, Culprit, Identity, Vector, check_answer, embed_all
+from huginn.embed.ahead import Threads
 from huginn.embed.checked import probe_text
 from huginn.embed.wordllama import WordLlamaEmbedder
 from huginn.errors import Unavailable
@@ -26,6 +27,7 @@ class Scripted:
     batch_size = 8
     batch_characters = 1000
     width = 1
+    many = 1
 
     def __init__(self, *, poison: str = "poison", how: str = "raise", broken: bool = False) -> None:
         self.poison, self.how, self.broken = poison, how, broken
@@ -39,6 +41,9 @@ class Scripted:
 
     def probe(self) -> Vector:
         return self.embed([probe_text()])[0]
+
+    def ahead(self) -> Threads:
+        return Threads(self)
 
     def embed(self, texts: Sequence[Clean]) -> Sequence[Vector]:
         self.calls.append(len(texts))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from huginn import scrub as module
-from huginn.scrub import Clean, fingerprint, holds_secret, prepare, scrub, scrub_question
+from huginn.scrub import Clean, fingerprint, holds_secret, prepare, scrub, scrub_lines, scrub_question
 from huginn.scrubbing.library import _Compiled
 
 LETTERS = string.ascii_letters + string.digits
@@ -179,6 +179,29 @@ class TestForAllTexts:
         assert holds_secret(text) == bool(scrub(text).masked)
 
 
+class TestManyLines:
+    """Lines that are looked at together come out as they do one by one."""
+
+    one_line = mixed.map(lambda text: " ".join(text.splitlines())) | st.sampled_from(
+        ["repo a/b.py | a b py | Session.send | session send", "password", "Authorization: Bearer", "kind: Secret"]
+    )
+
+    @unhurried
+    @given(st.lists(one_line, max_size=5))
+    @example([f"password = {PASSWORD}", "password ="])
+    @example(["password", PASSWORD, f"token {TOKEN}.", TOKEN[:20], TOKEN[20:]])
+    @example(["a\nb", f"password: {PASSWORD}"])
+    @example([])
+    def test_each_is_scrubbed_as_if_alone(self, lines: list[str]) -> None:
+        assert scrub_lines(lines) == {line: scrub(line).clean for line in lines}
+
+    @unhurried
+    @given(st.lists(one_line, min_size=1, max_size=3), mixed)
+    def test_they_are_clean(self, lines: list[str], text: str) -> None:
+        cleaned = scrub_lines([*lines, text])
+        assert all(type(clean) is Clean and TOKEN not in clean for clean in cleaned.values())
+
+
 class TestHostileTexts:
     """What is examined must grow with the text, not with its square."""
 
@@ -218,7 +241,7 @@ class TestCompilation:
         program = (
             "import sys, pathlib, huginn.scrub as s\n"
             "if len(sys.argv) > 1: s.prepare(pathlib.Path(sys.argv[1]))\n"
-            "s.scrub('x')"
+            "s.scrub('x1')"
         )
         home, cache = tmp_path / "home", tmp_path / "state" / "rules"
         home.mkdir()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from huginn.scrub import prepare, scrub
+from huginn.scrub import prepare, scrub, scrub_lines
 from huginn.scrubbing.names import Sureness, announces
 from huginn.scrubbing.shapes import is_secret_bareword, is_secret_literal, looks_random
 
@@ -70,6 +70,14 @@ def test_a_secret_is_masked_where_it_stands(kind: str, place: str) -> None:
         assert clean.startswith("some words before\n")
         assert clean.endswith("and after\n")
         assert scrub(clean).clean == clean
+
+
+@pytest.mark.parametrize(("kind", "place"), PLACES)
+@pytest.mark.parametrize("beside", ["password", "repo a/b.py | a b py", "token =", "kind: Secret"])
+def test_a_line_is_scrubbed_among_others_as_if_alone(kind: str, place: str, beside: str) -> None:
+    written = place.format(VALUES[kind](random.Random(place)))
+    lines = [beside, *written.split("\n"), " ".join(written.split("\n")), f"{beside} |"]
+    assert scrub_lines(lines) == {line: scrub(line).clean for line in lines}
 
 
 def _examples() -> list[str]:

@@ -19,7 +19,7 @@ from huginn.index.port import Place
 from huginn.status import status
 from tests.support.git import Repository
 from tests.support.ollama_server import MODEL, OllamaServer, vector_of
-from tests.support.workspace import Workspace, outcomes
+from tests.support.workspace import Workspace, cited, outcomes
 
 BIRDS = ("heron", "osprey", "walrus", "poisonword", "quince", "seal", "marmalade", "plover", "curlew", "dunlin")
 FILES: dict[str | bytes, bytes | str | None] = {
@@ -76,7 +76,7 @@ def test_ok_ten_files_are_searchable_and_a_second_run_makes_no_call(workspace: W
     assert (report.outcome, report.stored, report.embedded, report.words_only) == ("ok", 10, 10, 0)
     every_vector_is_of_its_own_text(workspace, server)
     assert server.state.asked_to_truncate == {False}
-    assert "file1.md" in [hit.citation.path for hit in workspace.search("the heron", mode="meaning", top_k=3).hits]
+    assert "file1.md" in [cited(hit).path for hit in workspace.search("the heron", mode="meaning", top_k=3).hits]
     server.forget()
     assert workspace.refresh_one().outcome == "unchanged"
     assert server.state.calls == 0
@@ -361,6 +361,30 @@ def test_other_vectors_under_the_same_digest_are_noticed_by_the_probe(
     assert "gives other vectors" in str(report.sources[0].reason)
     assert by_meaning(workspace) == {*FILES} - {"file1.md"}
     assert server.state.texts[-1].startswith("The quick brown fox")
+
+
+@pytest.mark.parametrize("rules", [False, True])
+def test_where_a_model_gives_other_vectors_a_rebuild_makes_all_of_them_anew(
+    workspace: Workspace, server: OllamaServer, repository: Repository, monkeypatch: pytest.MonkeyPatch, rules: bool
+) -> None:
+    workspace.refresh()
+    repository.commit({"new.md": "about the knot\n", "file1.md": None})
+    server.state.salt = "other"
+    if rules:  # other rules at the same time: then an index is building already, with vectors that were carried over
+        versions = {**huginn.rules.versions(), "chunker": "next"}
+        monkeypatch.setattr(huginn.rules, "versions", lambda: versions)
+    assert "'huginn rebuild --all'" in str(workspace.refresh_one().reason)
+    report = workspace.refresh(rebuild=True)
+    assert report.rebuild is not None
+    assert (report.rebuild.switched, report.rebuild.carried) == (True, False)
+    (source,) = report.sources
+    assert source.embedded == source.chunks
+    fresh = workspace.fresh()
+    fresh.refresh()
+    assert workspace.points() == fresh.points()
+    assert open_shelf(workspace.settings).others() == []
+    again = workspace.refresh(rebuild=True)
+    assert (again.rebuild, outcomes(again)) == (None, [("repo", "unchanged")])
 
 
 def test_only_the_version_changed_is_told_once_and_written_down_and_nothing_is_built_anew(

@@ -1,0 +1,133 @@
+"""What is answered: the Pydantic models of hits, of citations, of listed messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from huginn.report import Corpus
+from huginn.search.query import ListQuery, Query
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Rank(_Model):
+    """Which rank one of the texts gave a hit, and the scores of both sides; None: that side was not asked or has none.
+
+    `text` is the number of the text in the query, from 0; `rank` counts from 1.
+    """
+
+    text: int
+    rank: int
+    bm25: float | None = None
+    cosine: float | None = None
+
+
+class ForgeCitation(_Model):
+    """Where a text stands: path and lines (from 1, both included) in the repository at the commit that last changed it.
+
+    `time` is that commit's; `url` is made by the repository's `web` template, if the settings have one.
+    """
+
+    kind: Literal["forge"] = "forge"
+    repo: str
+    commit: str
+    time: datetime
+    path: str
+    start_line: int
+    end_line: int
+    url: str | None = None
+
+
+class ChatCitation(_Model):
+    """Where messages stand: the room (its id, and its alias if it has one), the first and the last of them, and when.
+
+    `url` is the permalink of the first one.
+    """
+
+    kind: Literal["chat"] = "chat"
+    room: str
+    alias: str | None
+    event_id: str
+    last_event_id: str
+    time: datetime
+    end_time: datetime
+    url: str
+
+
+Citation = Annotated[ForgeCitation | ChatCitation, Field(discriminator="kind")]
+
+
+class Message(_Model):
+    """A message as it was indexed, or, where it is longer than a window, in a hit a part of it."""
+
+    event_id: str
+    sender: str
+    time: datetime
+    body: str
+
+
+class Following(_Model):
+    """The window that begins after a hit, in the same room within two hours: context, which nobody asked for."""
+
+    citation: ChatCitation
+    messages: list[Message]
+
+
+class Hit(_Model):
+    """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank); it is no similarity.
+
+    `places` are all places where the very same text stands, the cited one first (at most 100 of them; `copies` says
+    how many there are). Without folding it is the cited one alone. A hit of chat has its `messages`, of which only
+    those inside the query's `after` and `before` are there, in `text` too, and what is `following`.
+    """
+
+    id: str
+    score: float
+    ranks: list[Rank]
+    corpus: Corpus
+    text: str
+    citation: Citation
+    places: list[Citation]
+    copies: int = 1
+    messages: list[Message] = Field(default_factory=list)
+    following: Following | None = None
+
+
+class SearchResult(_Model):
+    """The answer: the query as it was asked (with secrets masked), the hits, best first, and the time it took."""
+
+    query: Query
+    hits: list[Hit] = Field(default_factory=list)
+    took_ms: float
+
+
+class RoomMessage(Message):
+    """A message whole, the room it stands in, and its permalink."""
+
+    room: str
+    alias: str | None
+    url: str
+
+
+class Listing(_Model):
+    """A page of messages, oldest first; `cursor` goes on behind the last of them, None: there are no more."""
+
+    query: ListQuery
+    messages: list[RoomMessage] = Field(default_factory=list)
+    cursor: str | None = None
+    took_ms: float
+
+
+class MessageWindow(_Model):
+    """The message `event_id` among its neighbours in the same room, oldest first."""
+
+    event_id: str
+    room: str
+    alias: str | None
+    messages: list[RoomMessage]
+    took_ms: float

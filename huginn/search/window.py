@@ -1,0 +1,76 @@
+"""A message among its neighbours: `chat window`. From the index alone, without embedder and homeserver."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+from huginn import scrub
+from huginn.errors import Refused
+from huginn.index.opening import NoIndex, open_for_search
+from huginn.index.port import Place, Reader
+from huginn.search.answer import INDEX_WAIT_SECONDS, LIMIT_SECONDS
+from huginn.search.deadline import Deadline
+from huginn.search.listing import as_message
+from huginn.search.masking import mask_of
+from huginn.search.messages import END, FIRST, Placed, in_order, placed
+from huginn.search.query import MOST_LISTED, check_number
+from huginn.search.result import MessageWindow
+from huginn.section import is_text
+from huginn.settings import Settings
+
+
+def show_window(settings: Settings, event_id: str, *, before: int = 5, after: int = 5) -> MessageWindow:
+    """The message `event_id`, with so many of its neighbours in the same room before and after it.
+
+    Raises `Refused` for an id that the index does not hold, such as that of an edit or of a message that was redacted,
+    and `Unavailable` and `Busy` as `search` does.
+    """
+    began = time.monotonic()
+    if not is_text(event_id):
+        raise _unknown(event_id)
+    check_number("before", before, 0, MOST_LISTED)
+    check_number("after", after, 0, MOST_LISTED)
+    scrub.prepare(settings.state / "cache")
+    try:
+        index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
+    except NoIndex:
+        raise _unknown(event_id) from None
+    try:
+        messages, mask = _around(index, event_id, before, after), mask_of(index)
+    finally:
+        index.close()
+    room = messages[0]
+    return MessageWindow(
+        event_id=event_id,
+        room=room.room,
+        alias=room.alias,
+        messages=[as_message(message, settings, mask) for message in messages],
+        took_ms=round((time.monotonic() - began) * 1000, 1),
+    )
+
+
+def _around(index: Reader, event_id: str, before: int, after: int) -> list[Placed]:
+    windows = placed(index.stored(Place(corpus="chat", events=[event_id])))
+    cited = next((message for message in windows if message.line.event_id == event_id), None)
+    if cited is None:
+        raise _unknown(event_id)
+    here, deadline = cited.line.time, Deadline.after(LIMIT_SECONDS)
+    place = Place(corpus="chat", sources=[cited.room])
+    older = (
+        message
+        for message in in_order(index, place, FIRST, here + 1, deadline=deadline, newest_first=True)
+        if message.position < cited.position
+    )
+    newer = (
+        message for message in in_order(index, place, here, END, deadline=deadline) if message.position > cited.position
+    )
+    return [*reversed(list(islice(older, before))), cited, *islice(newer, after)]
+
+
+def _unknown(event_id: str) -> Refused:
+    return Refused(
+        "event_id",
+        f"the index holds no message {event_id!r}",
+        next_step="give the id of a message as a hit cites it; an edit goes by the id of the message it changes",
+    )

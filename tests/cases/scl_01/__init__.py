@@ -1,0 +1,1 @@
+"""Cases that must come out right, with what makes their inputs."""
