@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -195,7 +194,6 @@ def test_what_is_taken_back_is_in_no_point_after_the_next_refresh(garden: Garden
     assert pages_asked(between)
     assert all("from=" in request for request in pages_asked(between)), "the room was read anew"
     assert sum("/event/" in request for request in between.requests) == 2
-    assert workspace.is_as_built_from_nothing()
 
     ada.edit(room, plain, "an edit after the end: rhubarb")
     ada.edit(room, edited, "an edit after the end: damson")
@@ -293,22 +291,25 @@ def test_kills_between_any_two_steps_are_mended_by_the_next_run(newest: Garden, 
     assert workspace.is_as_built_from_nothing()
 
 
-@pytest.mark.parametrize("kind", ["cut_off", 502, "garbage"])
 def test_a_page_that_does_not_come_fails_the_room_and_leaves_no_gap(
-    newest: Garden, small_pages: None, between: FaultyHomeserver, kind: Any
+    newest: Garden, small_pages: None, between: FaultyHomeserver
 ) -> None:
     ada, room, workspace = newest.ada, newest.room, newest.workspace
     first = ada.send(room, "heron")
     workspace.refresh()
-    later = [ada.send(room, f"quince {number}") for number in range(11)]
-    ada.redact(room, first)
-    between.faults = [Fault(kind, only="from=t")]  # t…: the second page after a token of /sync
-    assert workspace.report_of(room).outcome == "failed"
-    ada.send(room, "walrus")
-    between.faults = []
+    kinds: list[str | int] = ["cut_off", 502, "garbage"]
+    for kind in kinds:
+        later = [ada.send(room, f"quince {number}") for number in range(11)]
+        ada.redact(room, first)
+        between.faults = [Fault(kind, only="from=t")]  # t…: the second page after a token of /sync
+        assert workspace.report_of(room).outcome == "failed"
+        between.faults = []
+        later.append(ada.send(room, "walrus"))
 
-    assert workspace.report_of(room).outcome == "ok"
+        assert workspace.report_of(room).outcome == "ok"
 
-    assert set(later) < workspace.bodies().keys()
-    assert first not in workspace.bodies()
+        bodies = workspace.bodies()
+        assert bodies.keys() >= set(later)
+        assert first not in bodies
+        first = later[5]
     assert workspace.is_as_built_from_nothing()

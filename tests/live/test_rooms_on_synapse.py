@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -211,70 +211,34 @@ def test_a_sign_that_comes_up_while_a_room_is_read_refuses_it_whole(
     assert other in {source.source for source in team.workspace.refresh().sources}
 
 
-def leave(team: Team, room: str) -> None:
-    team.reader.leave(room)
-
-
-def kick(team: Team, room: str) -> None:
-    team.mod.kick(room, team.reader)
-    team.mod.send(room, "what is said behind its back: osprey")
-
-
-def ban(team: Team, room: str) -> None:
-    team.mod.ban(room, team.reader)
-
-
-def exclude(team: Team, room: str) -> None:
-    team.workspace.exclude_rooms = (room,)
-
-
-def exclude_by_alias(team: Team, room: str) -> None:
-    alias = f"#lobby{room.strip('!')[:6].lower()}"
-    team.mod.set_alias(room, f"{alias}:hs.test")
-    team.workspace.exclude_rooms = (alias,)
-
-
-def list_as_direct(team: Team, room: str) -> None:
-    team.reader.set_direct({team.ada.id: [room]})
-
-
-def delete(team: Team, room: str) -> None:
-    team.synapse.delete_room(room, team.synapse.user("admin", is_admin=True))
-
-
-@pytest.mark.parametrize(
-    ("leaving", "reason"),
-    [
-        (leave, "not joined"),
-        (kick, "not joined"),
-        (ban, "not joined"),
-        (delete, "not joined"),
-        (exclude, "excluded"),
-        (exclude_by_alias, "excluded"),
-        (list_as_direct, "direct"),
-    ],
-)
-def test_a_room_that_leaves_the_scope_is_forgotten_in_the_same_run(
-    team: Team, leaving: Callable[[Team, str], None], reason: str
-) -> None:
-    room = team.room("garden")
-    team.room("kitchen")
+def test_rooms_that_leave_the_scope_are_forgotten_in_the_same_run(team: Team) -> None:
+    reasons = dict.fromkeys(["left", "kicked", "banned", "deleted"], "not joined")
+    reasons |= {"excluded": "excluded", "aliased": "excluded", "listed": "direct"}
+    rooms = {name: team.room(name) for name in [*reasons, "kept"]}
     team.workspace.refresh()
-    leaving(team, room)
+    assert all(f"marker{name} " in team.workspace.texts() for name in rooms)
+    team.reader.leave(rooms["left"])
+    team.mod.kick(rooms["kicked"], team.reader)
+    team.mod.send(rooms["kicked"], "what is said behind its back: osprey")
+    team.mod.ban(rooms["banned"], team.reader)
+    team.synapse.delete_room(rooms["deleted"], team.synapse.user("admin", is_admin=True))
+    team.reader.set_direct({team.ada.id: [rooms["listed"]]})
+    alias = f"#lobby-{team.mod.id.strip('@').partition(':')[0]}"
+    team.mod.set_alias(rooms["aliased"], f"{alias}:hs.test")
+    team.workspace.exclude_rooms = (rooms["excluded"], alias)
 
     found = team.outcomes(team.workspace.refresh())
 
-    assert found["garden"] == reason
-    assert found["kitchen"] in ("ok", "unchanged")
+    assert found == {**reasons, "kept": found["kept"]}
+    assert found["kept"] in ("ok", "unchanged")
     texts = team.workspace.texts()
-    assert "markergarden" not in texts
+    assert [name for name in rooms if f"marker{name} " in texts] == ["kept"]
     assert "osprey" not in texts
-    assert "markerkitchen" in texts
-    if leaving in (leave, kick):
-        team.reader.join(room)
-        assert team.outcomes(team.workspace.refresh()) == {"garden": "ok", "kitchen": "unchanged"}
-        assert "markergarden" in team.workspace.texts()
-        assert team.workspace.is_as_built_from_nothing()
+    for name in ("left", "kicked"):
+        team.reader.join(rooms[name])
+    assert team.outcomes(team.workspace.refresh()) == {"left": "ok", "kicked": "ok", "kept": "unchanged"}
+    assert "osprey" in team.workspace.texts()
+    assert team.workspace.is_as_built_from_nothing()
 
 
 def test_a_suspended_reader_reads_and_one_who_is_logged_out_is_told_what_to_do(team: Team) -> None:
