@@ -30,7 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     One of them has Prefect and one, perhaps the same, has Synapse.
     """
     for item in items:
-        has_server = item.path.parent.name == "live" and item.path.stem in ("test_forge_refresh", "test_flow_rules")
+        has_server = item.path.parent.name == "live" and item.path.stem in (
+            "test_forge_refresh",
+            "test_flow_rules",
+            "test_chat_refresh",
+        )
         has_synapse = "synapse" in getattr(item, "fixturenames", ())
         group = "prefect" if has_server else "synapse" if has_synapse else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))

@@ -54,7 +54,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Redaction:
-    """Takes back what `targets` say, whatever they are. Without a usable sender or time, these are empty and 0."""
+    """Takes back what `targets` say, whatever they are. Without a usable sender or time, these are empty and 0.
+
+    Where it is redacted itself, versions of rooms before 11 keep no target.
+    """
 
     id: str
     sender: str
@@ -134,7 +137,7 @@ def _event(event: Mapping[str, object], event_id: str) -> Parsed:
     if event.get("state_key") is not None:
         return Other(*head, "state event")
     if content == {} or _is_redacted(event):
-        return Pruned(*head)
+        return Redaction(*head, frozenset()) if kind == "m.room.redaction" else Pruned(*head)
     if kind != "m.room.message":
         return Other(*head, _REASONS.get(kind, "no message") if isinstance(kind, str) else "no type")
     if not isinstance(content, Mapping):

@@ -37,7 +37,8 @@ class Folded:
 
     `texts`: what a message must say now, by its id, with its own sender and time. `gone`: messages that must be in no
     point. `restore`: messages whose text must be asked of the homeserver, and must be in no point until then, for what
-    they say in the index may be what was redacted. `rebuild`: redactions of ids that nobody knows.
+    they say in the index may be what was redacted. `rebuild`: redactions of ids that nobody knows, or of nobody knows
+    what, as they have been redacted themselves since.
 
     `learned` is to be kept. An id that is known comes again only to say that it is redacted: such a record, of kind
     `pruned` and with the target that an edit had, takes the place of what was known.
@@ -149,7 +150,7 @@ class _Batch:
             if isinstance(event, Pruned):
                 self._strike(event.id)
             elif isinstance(event, Redaction):
-                are_known = [self._strike(target) for target in event.targets]
+                are_known = [self._strike(target) for target in event.targets] or [event.id in self.known]
                 if not all(are_known) and not is_whole:
                     self.rebuild.add(event.id)
 

@@ -7,7 +7,7 @@ of one reading are kept in memory up to a bound, and with it in the checkpoint s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from huginn.store import Store
@@ -79,7 +79,8 @@ class KnownEvents:
         """Move what is noted into the checkpoint store, if there is enough of it."""
         if len(self._new) < max(1, at_least):
             return
-        columns = list(zip(*(astuple(event) for event in self._new.values()), strict=True))
+        rows = ((event.id, event.kind, event.target, event.sender, event.time) for event in self._new.values())
+        columns = list(zip(*rows, strict=True))  # dataclasses.astuple takes as long as all the rest
         kinds = ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT")
         values = ", ".join(f"unnest(?::{kind}[])" for kind in kinds)
         with self._store.transaction() as db:

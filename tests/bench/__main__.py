@@ -30,6 +30,8 @@ MEASURES = {
     "during": "tests.bench.during:measure",
     "fleet": "tests.bench.fleet:measure",
     "killed": "tests.bench.killed:measure",
+    "chat": "tests.bench.chat:measure",
+    "chat-memory": "tests.bench.chat:measure_memory",
 }
 """What can be measured, by name: a function that takes a `Place` and gives rows."""
 

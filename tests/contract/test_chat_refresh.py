@@ -281,6 +281,23 @@ def test_a_redaction_of_what_nobody_knows_rebuilds_the_room_once(workspace: Chat
     assert workspace.points() == workspace.fresh().filled().points()
 
 
+def test_a_redaction_that_is_redacted_before_it_is_seen_takes_its_message_away(
+    workspace: ChatWorkspace, garden: ModelRoom
+) -> None:
+    secret = garden.send(A, "a regretted walrus")
+    garden.send(A, "heron")
+    workspace.refresh()
+    garden.redact(A, garden.redact(A, secret))
+
+    workspace.refresh()
+
+    assert "walrus" not in workspace.texts()
+    assert "heron" in workspace.texts()
+    assert workspace.points() == workspace.fresh().filled().points()
+    garden.send(A, "osprey")
+    assert calls_of(workspace).count("messages") <= 2, "the room is rebuilt once"
+
+
 def test_facts_that_cannot_be_read_change_no_verdict(workspace: ChatWorkspace, garden: ModelRoom) -> None:
     garden.send(A, "heron")
     workspace.refresh()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import json
 import os
 import secrets
 import sqlite3
@@ -34,7 +35,7 @@ APPSERVICE = {
     "hs_token": "token-of-the-homeserver",
     "sender_localpart": "_bridge",
     "rate_limited": False,
-    "namespaces": {"users": [{"exclusive": True, "regex": "@_.*"}]},
+    "namespaces": {"users": [{"exclusive": True, "regex": "@_.*"}, {"exclusive": False, "regex": "@clock.*"}]},
 }
 
 
@@ -61,7 +62,9 @@ class Synapse:
         """One request; gives the answer's JSON."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         parameters = {key: str(value) for key, value in query.items() if value is not None}
-        answer = self._http.request(method, path, json=body, headers=headers, params=parameters)
+        # ASCII, so that half a surrogate pair can be sent, too.
+        content = None if body is None else json.dumps(body)
+        answer = self._http.request(method, path, content=content, headers=headers, params=parameters)
         if answer.status_code != 200:
             raise Answered(answer.status_code, answer.json())
         return answer.json()
@@ -78,7 +81,7 @@ class Synapse:
         return User(self, made["user_id"], made["access_token"])
 
     def puppet(self, name: str = "_puppet") -> User:
-        """A new user of the application service, in its namespace `@_…`."""
+        """A new user of the application service, in its namespace `@_…`, or `@clock…`, which does not look like one."""
         localpart = f"{name}{next(self._counter)}-{os.getpid()}"
         token = str(APPSERVICE["as_token"])
         registration = {"type": "m.login.application_service", "username": localpart, "inhibit_login": True}
@@ -166,7 +169,7 @@ class User:
         return self._sent(f"/rooms/{quote(room)}/redact/{quote(target)}", {})
 
     def set_state(self, room: str, kind: str, content: Mapping[str, object], key: str = "") -> str:
-        path = f"/rooms/{quote(room)}/state/{kind}/{quote(key)}"
+        path = f"/rooms/{quote(room)}/state/{kind}/{quote(key, safe='')}"
         return cast(str, self.call("PUT", path, content)["event_id"])
 
     def set_alias(self, room: str, alias: str) -> None:

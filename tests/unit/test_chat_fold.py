@@ -190,6 +190,22 @@ def test_a_redaction_that_is_redacted_still_holds() -> None:
     assert fed([old], [redaction("$q", "$r")], [takes_back]).bodies == {}
 
 
+def test_a_redaction_that_lost_its_target_before_it_was_seen_rebuilds_once() -> None:
+    """Rooms before version 11 keep nothing of a redaction that is redacted itself."""
+    bare = event("$r", {}, type="m.room.redaction")
+    pruned = event("$o", {}, unsigned={"redacted_because": bare})
+    room = RoomInMemory([pruned, bare, redaction("$r2", "$r")])
+    room.feed([said("$o", "first"), said("$p", "second")])
+    room._fed = [pruned, said("$p", "second")]  # what the homeserver would serve by now
+    assert room.feed([bare, redaction("$r2", "$r")]).rebuild == frozenset({"$r"})
+    assert room.bodies == {"$p": "second"}
+    assert room.feed([bare]).rebuild == frozenset()
+
+    seen = RoomInMemory()
+    seen.feed([said("$o", "first"), redaction("$r", "$o")])
+    assert seen.feed([bare, redaction("$r2", "$r")]).rebuild == frozenset(), "it has been seen while it had its target"
+
+
 def test_a_redaction_of_an_unknown_id_rebuilds_once_and_what_that_replays_starts_no_other() -> None:
     room = fed([said("$o", "stays")], [redaction("$r", "$nobody"), redaction("$q", "$knows")])
     assert room.rebuilds == 1
