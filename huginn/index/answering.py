@@ -99,6 +99,8 @@ class Answering:
             case "query":
                 lists = reader.query([ask_from_wire(ask) for ask in message["asks"]])
                 return [[(found.id, found.score) for found in answer] for answer in lists]
+            case "search":
+                return _page(reader, message["sought"])
             case "fetch":
                 return reader.fetch(message["ids"])
             case other:
@@ -109,6 +111,12 @@ class Answering:
             return False
         threading.Thread(target=self._hand_over, daemon=True).start()
         return True
+
+
+def _page(reader: PagedReader, sought: Mapping[str, Any]) -> Any:
+    from huginn.search.page import answer  # noqa: PLC0415 - searching stands above the index, and imports it
+
+    return answer(reader, sought)
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):
