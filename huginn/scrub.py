@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -142,8 +143,12 @@ def holds_secret(text: str) -> bool:
     return bool(_find(text))
 
 
+@cache
 def fingerprint() -> str:
-    """A short digest of all that decides what is masked: this version, the rules' text, the library's version."""
+    """A short digest of all that decides what is masked: this version, the rules' text, the library's version.
+
+    Of what this process has loaded: it is made once.
+    """
     import importlib.metadata  # noqa: PLC0415 -- it takes as long to import as all the rest
 
     digest = hashlib.sha256(VERSION.encode())

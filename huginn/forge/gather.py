@@ -38,14 +38,15 @@ def gather(mirror: Mirror, source: str, index: Reader, commit: str, old: str | N
     tree = mirror.tree(commit)
     entries = {display_path(entry.path): entry for entry in tree}
     known = old is not None and mirror.has(old)
-    rewritten = old is not None and not (known and mirror.is_ancestor(old, commit))
+    on_line = old is not None and known and mirror.on_first_parent_line(old, commit)
+    rewritten = old is not None and not on_line and not (known and mirror.is_ancestor(old, commit))
     if old is None or not known or compare_all:
         walked = mirror.newest_commits(commit, since=None, wanted={entry.path for entry in tree})
         stored = _stored_commits(index, source)
         touched = entries.keys() | stored.keys()
         return Look(commit, entries, tuple(sorted(touched)), _displayed(walked), whole=True, rewritten=rewritten)
     touched = {display_path(path) for path in mirror.changed(old, commit)}
-    if mirror.on_first_parent_line(old, commit):
+    if on_line:
         changes = _displayed(mirror.newest_commits(commit, since=old, wanted=None))
         touched |= changes.keys()
     else:

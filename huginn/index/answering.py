@@ -48,6 +48,7 @@ class Answering:
             self._server = _Server(address, self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
+        threading.Thread(target=_searching, daemon=True).start()  # so that the first search does not wait for it
 
     def close(self) -> None:
         """Stop answering; returns when no answer is under way."""
@@ -99,6 +100,8 @@ class Answering:
             case "query":
                 lists = reader.query([ask_from_wire(ask) for ask in message["asks"]])
                 return [[(found.id, found.score) for found in answer] for answer in lists]
+            case "search":
+                return _searching()(reader, message["sought"])
             case "fetch":
                 return reader.fetch(message["ids"])
             case other:
@@ -109,6 +112,12 @@ class Answering:
             return False
         threading.Thread(target=self._hand_over, daemon=True).start()
         return True
+
+
+def _searching() -> Callable[[PagedReader, Mapping[str, Any]], Any]:
+    from huginn.search.page import answer  # noqa: PLC0415 - searching stands above the index, and imports it
+
+    return answer
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):

@@ -158,10 +158,11 @@ class EmbeddedIndex:
         answers = engine(self._shard.query_batch, QueryBatchRequest(requests))
         return [[Found(str(point.id), point.score) for point in answer] for answer in answers]
 
-    def write(self, operation: UpdateOperation) -> None:
-        """Apply one operation; it is in the write-ahead log when this returns."""
+    def write(self, *batch: UpdateOperation) -> None:
+        """Apply operations on at most 256 points; they are in the write-ahead log when this returns."""
         require_space(self._folder, self._min_free_bytes)
-        engine(self._shard.update, operation)
+        for operation in batch:
+            engine(self._shard.update, operation)
 
     def flush(self) -> None:
         """Write everything through to the disk."""
@@ -186,8 +187,10 @@ class EmbeddedWriter:
 
     def update(self, payloads: Mapping[str, Payload]) -> dict[str, str]:
         """Replace payloads; vectors stay."""
-        for point_id, payload in payloads.items():
-            self._write(UpdateOperation.overwrite_payload([uuid.UUID(point_id)], dict(payload)))
+        left = list(payloads.items())
+        for start in range(0, len(left), _BATCH):
+            batch = left[start : start + _BATCH]
+            self._write(*(UpdateOperation.overwrite_payload([uuid.UUID(key)], dict(payload)) for key, payload in batch))
         return {}
 
     def remove(self, ids: Collection[str]) -> None:
@@ -205,9 +208,9 @@ class EmbeddedWriter:
         points = self._index.count(Place(corpus=self._corpus, sources=[self._source]))
         return Receipt(self._index.id, self._corpus, self._source, points, RECEIPT_KEY)
 
-    def _write(self, operation: UpdateOperation) -> None:
+    def _write(self, *batch: UpdateOperation) -> None:
         try:
-            self._index.write(operation)
+            self._index.write(*batch)
         except BaseException:
             self._failed = True
             raise

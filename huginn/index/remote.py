@@ -23,23 +23,23 @@ class RemoteReader:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        hello = self._ask({"do": "hello"})
+        hello = self.ask({"do": "hello"})
         self.id = str(hello["id"])
         self.label = Label.model_validate(hello["label"])
 
     def count(self, place: Place) -> int:
         """How many points are in `place`."""
-        return int(self._ask({"do": "count", "place": vars(place)}))
+        return int(self.ask({"do": "count", "place": vars(place)}))
 
     def sources(self, corpus: Corpus) -> dict[str, int]:
         """Every source that has points, with their number."""
-        return dict(self._ask({"do": "sources", "corpus": corpus}))
+        return dict(self.ask({"do": "sources", "corpus": corpus}))
 
     def stored(self, place: Place, fields: Sequence[str] | None = None) -> Iterator[StoredPoint]:
         """Every point of `place`, in order of id, page by page."""
         after = None
         while True:
-            page = self._ask({"do": "stored", "place": vars(place), "fields": fields, "after": after})
+            page = self.ask({"do": "stored", "place": vars(place), "fields": fields, "after": after})
             yield from (StoredPoint(**point) for point in page)
             if len(page) < PAGE:
                 return
@@ -47,18 +47,19 @@ class RemoteReader:
 
     def query(self, asks: Sequence[Ask]) -> list[list[Found]]:
         """One ranked list for each ask."""
-        answers = self._ask({"do": "query", "asks": [ask_to_wire(ask) for ask in asks]})
+        answers = self.ask({"do": "query", "asks": [ask_to_wire(ask) for ask in asks]})
         return [[Found(point_id, score) for point_id, score in answer] for answer in answers]
 
     def fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         """The payloads of these points."""
-        return dict(self._ask({"do": "fetch", "ids": list(ids)}))
+        return dict(self.ask({"do": "fetch", "ids": list(ids)}))
 
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
 
-    def _ask(self, message: dict[str, Any]) -> Any:
+    def ask(self, message: dict[str, Any]) -> Any:
+        """The holder's answer to a question. Raises `Unavailable` with what it says instead."""
         try:
             send(self._connection, message)
             answer = receive(self._connection)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from huginn import scrub
+from huginn.embed.port import Vector
 from huginn.index.port import Ask, Place
 
 _MOST_BYTES = 64 << 20
@@ -56,10 +57,7 @@ def receive(connection: socket.socket) -> dict[str, Any]:
 
 def ask_to_wire(ask: Ask) -> dict[str, Any]:
     """A question as JSON."""
-    if isinstance(ask.by, str):
-        by = {"words": str(ask.by)}
-    else:
-        by = {"meaning": base64.b64encode(np.asarray(ask.by, dtype="<f4").tobytes()).decode()}
+    by = {"words": str(ask.by)} if isinstance(ask.by, str) else {"meaning": vector_to_wire(ask.by)}
     return {"by": by, "place": asdict(ask.place), "limit": ask.limit}
 
 
@@ -69,7 +67,17 @@ def ask_from_wire(message: Mapping[str, Any]) -> Ask:
     place, limit = place_from_wire(message["place"]), int(message["limit"])
     if "words" in by:
         return Ask(scrub.from_our_process(by["words"]), place, limit)
-    return Ask(np.frombuffer(base64.b64decode(by["meaning"]), dtype="<f4").astype(np.float32), place, limit)
+    return Ask(vector_from_wire(by["meaning"]), place, limit)
+
+
+def vector_to_wire(vector: Vector) -> str:
+    """A vector as text."""
+    return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode()
+
+
+def vector_from_wire(text: str) -> Vector:
+    """The vector again, with the same bits."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float32)
 
 
 def place_from_wire(message: Mapping[str, Any]) -> Place:

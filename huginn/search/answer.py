@@ -7,31 +7,28 @@ makes it answer less. Folding never reorders: the first of equal texts keeps its
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from huginn import scrub
 from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_of
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import NoIndex, label_in_use, open_for_search
 from huginn.index.payload import told
-from huginn.index.port import Payload, Place, Reader
+from huginn.index.port import Payload
 from huginn.index.remote import HolderGone
-from huginn.report import Corpus
 from huginn.search import chat_hits, forge_hits
 from huginn.search.deadline import Deadline
-from huginn.search.fuse import DEPTH, Candidate, Fused, fuse
-from huginn.search.lists import Asked, ranked_lists
 from huginn.search.masking import Mask, mask_of
+from huginn.search.page import LIMIT_SECONDS, page_of
 from huginn.search.places import places_of
 from huginn.search.query import Mode, Query
-from huginn.search.result import Citation, Hit, Rank, SearchResult
+from huginn.search.result import Citation, Hit, SearchResult
+from huginn.search.sought import Asked, Found, Sought
 from huginn.settings import Settings
 
 INDEX_WAIT_SECONDS = 5.0
-LIMIT_SECONDS = 10.0
 _MOST_PLACES = 100
-_DEEPEST = DEPTH * 64
 
 
 def search(settings: Settings, query: Query) -> SearchResult:
@@ -72,9 +69,10 @@ def _found(
     try:
         if identity is not None and identity != index.label.identity:
             raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
-        return _Answering(settings, query, index, mask_of(index), places_of(query, index, settings), deadline).hits(
-            asked
-        )
+        places = places_of(query, index, settings)
+        sought = Sought(asked, places, query.mode, query.top_k, query.fold, query.senders, query.after, query.before)
+        citing = _Citing(settings, sought, mask_of(index), list(query.asked()))
+        return [citing.hit(found) for found in page_of(index, sought, deadline)]
     finally:
         index.close()
 
@@ -102,88 +100,34 @@ def _embedded(settings: Settings, texts: Sequence[scrub.Clean], mode: Mode) -> t
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A point of the page: its place in the fused order, its payload, and who ranked it how."""
-
-    fused: Fused
-    payload: Payload
-    ranks: list[Rank]
-
-
-@dataclass(frozen=True)
-class _Answering:
-    """One query at an open index."""
+class _Citing:
+    """Makes hits of what was found: masked, cited, with links. `numbers` are those of the texts in the query."""
 
     settings: Settings
-    query: Query
-    index: Reader
+    sought: Sought
     mask: Mask
-    places: Mapping[Corpus, Place]
-    deadline: Deadline
+    numbers: Sequence[int]
 
-    def hits(self, asked: Sequence[Asked]) -> list[Hit]:
-        """The page, with its copies and context."""
-        page = self._page(asked)
-        copies = self._copies(list(page)) if self.query.fold else {}
-        hits = [self._hit(found, copies.get(key, [])) for key, found in page.items()]
-        self.deadline.require()
-        return hits
-
-    def _page(self, asked: Sequence[Asked]) -> dict[str, _Found]:
-        """The page, best first. If equal texts fill the lists they are asked for deeper; what is new comes after."""
-        query, numbers = self.query, list(self.query.asked())
-        page: dict[str, _Found] = {}
-        seen: set[str] = set()
-        depth = DEPTH
-        while True:
-            lists = ranked_lists(self.index, asked, self.places, query.mode, depth)
-            by_id = [{candidate.id: candidate for candidate in candidates} for candidates in lists]
-            fused = [hit for hit in fuse([list(candidates) for candidates in by_id]) if hit.id not in seen]
-            payloads = self.index.fetch([hit.id for hit in fused])
-            for hit in fused:
-                seen.add(hit.id)
-                payload = payloads.get(hit.id)
-                if payload is None or not self._is_shown(payload):
-                    continue  # removed by a refresh since the lists were made, or a window with nothing inside the time
-                key = str(payload["text_sha256"]) if query.fold else hit.id
-                if key not in page and len(page) < query.top_k:
-                    page[key] = _Found(hit, payload, _ranks(hit, by_id, numbers))
-            self.deadline.require()
-            is_full = any(len(candidates) >= depth for candidates in lists)
-            if len(page) >= query.top_k or not is_full or depth >= _DEEPEST:
-                return page
-            depth *= 4
-
-    def _copies(self, texts: Sequence[str]) -> dict[str, list[Citation]]:
-        """All places, within the query's filters, where the texts of the page stand."""
-        places: dict[str, list[Citation]] = {}
-        for corpus, place in self.places.items():
-            cited = chat_hits.CITED if corpus == "chat" else forge_hits.CITED
-            for point in self.index.stored(replace(place, text_sha256=texts), ["corpus", *cited]):
-                if self._is_shown(point.payload):
-                    places.setdefault(str(point.payload["text_sha256"]), []).append(self._citation(point.payload))
-        return places
-
-    def _hit(self, found: _Found, copies: Sequence[Citation]) -> Hit:
+    def hit(self, found: Found) -> Hit:
+        """What is shown of one."""
         payload = found.payload
         citation = self._citation(payload)
-        others = sorted((copy for copy in copies if copy != citation), key=_by_place)
+        others = sorted((copy for copy in map(self._citation, found.copies) if copy != citation), key=_by_place)
         hit = Hit(
-            id=found.fused.id,
-            score=found.fused.score,
-            ranks=found.ranks,
+            id=found.id,
+            score=found.score,
+            ranks=[rank.model_copy(update={"text": self.numbers[rank.text]}) for rank in found.ranks],
             corpus="forge",
             text=self.mask(str(payload["text"])),
             citation=citation,
             places=[citation, *others][:_MOST_PLACES],
             copies=1 + len(others),
         )
-        return self._with_messages(hit, payload) if payload["corpus"] == "chat" else hit
+        return self._with_messages(hit, found) if payload["corpus"] == "chat" else hit
 
-    def _with_messages(self, hit: Hit, payload: Payload) -> Hit:
-        messages = chat_hits.masked(chat_hits.shown(payload, self.query), self.mask)
-        following = chat_hits.following(payload, self.index, self.query, self.settings, self.mask)
-        self.deadline.require()
+    def _with_messages(self, hit: Hit, found: Found) -> Hit:
+        messages = chat_hits.masked(chat_hits.shown(found.payload, self.sought), self.mask)
+        following = found.following and chat_hits.as_context(found.following, self.sought, self.settings, self.mask)
         return hit.model_copy(
             update={
                 "corpus": "chat",
@@ -193,21 +137,10 @@ class _Answering:
             }
         )
 
-    def _is_shown(self, payload: Payload) -> bool:
-        return payload["corpus"] != "chat" or bool(chat_hits.shown(payload, self.query))
-
     def _citation(self, payload: Payload) -> Citation:
         if payload["corpus"] == "chat":
-            return chat_hits.citation_of(payload, chat_hits.shown(payload, self.query), self.settings)
+            return chat_hits.citation_of(payload, chat_hits.shown(payload, self.sought), self.settings)
         return forge_hits.citation_of(payload, self.settings)
-
-
-def _ranks(hit: Fused, by_id: Sequence[Mapping[str, Candidate]], numbers: Sequence[int]) -> list[Rank]:
-    ranks = []
-    for number, rank in sorted(hit.ranks.items()):
-        candidate = by_id[number][hit.id]
-        ranks.append(Rank(text=numbers[number], rank=rank, bm25=candidate.bm25, cosine=candidate.cosine))
-    return ranks
 
 
 def _by_place(citation: Citation) -> tuple[str, str, int]:

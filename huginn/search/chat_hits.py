@@ -6,15 +6,15 @@ it too only messages inside are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from huginn.index.payload import ChatMessage
-from huginn.index.port import Payload, Place, Reader, StoredPoint
+from huginn.index.port import Payload, Place, Reader
 from huginn.search.masking import Mask
-from huginn.search.query import Query
 from huginn.search.result import ChatCitation, Following, Message
+from huginn.search.sought import Sought
 from huginn.settings import Settings
 
 CITED = ("source", "alias", "messages", "text_sha256")
@@ -23,10 +23,10 @@ _FOLLOWS_WITHIN = timedelta(hours=2, milliseconds=1)  # two hours to the millise
 _SPANS = (timedelta(minutes=2), timedelta(minutes=20), _FOLLOWS_WITHIN)  # where much is said, the first tells it
 
 
-def shown(payload: Payload, query: Query) -> list[ChatMessage]:
+def shown(payload: Payload, sought: Sought) -> list[ChatMessage]:
     """The messages of a window to show: those inside the query's time, if one of them is by a sender it asks for."""
-    messages = [message for message in _messages(payload) if _is_inside(message.time, query)]
-    if query.senders is None or any(message.sender in query.senders for message in messages):
+    messages = [message for message in _messages(payload) if _is_inside(message.time, sought)]
+    if sought.senders is None or any(message.sender in sought.senders for message in messages):
         return messages
     return []
 
@@ -62,20 +62,21 @@ def permalink(room: str, event_id: str, settings: Settings) -> str:
     return f"https://matrix.to/#/{quote(room, safe='!')}/{quote(event_id, safe='')}{via}"
 
 
-def following(payload: Payload, index: Reader, query: Query, settings: Settings, mask: Mask) -> Following | None:
+def following(payload: Payload, index: Reader) -> Payload | None:
     """The window that begins after this one, in the same room within two hours of its end."""
     end = datetime.fromisoformat(str(payload["end_time"]))
     for span in _SPANS:
         place = Place(corpus="chat", sources=[str(payload["source"])], after=end, before=_later(end, span))
         behind = [point for point in index.stored(place, _ORDER) if _order(point.payload) > _order(payload)]
         if behind:
-            return _as_context(min(behind, key=lambda point: _order(point.payload)), index, query, settings, mask)
+            first = min(behind, key=lambda point: _order(point.payload))
+            return index.fetch([first.id]).get(first.id)
     return None
 
 
-def _as_context(point: StoredPoint, index: Reader, query: Query, settings: Settings, mask: Mask) -> Following | None:
-    payload: Mapping[str, object] = index.fetch([point.id]).get(point.id, {"messages": []})
-    messages = [message for message in _messages(payload) if _is_inside(message.time, query)]
+def as_context(payload: Payload, sought: Sought, settings: Settings, mask: Mask) -> Following | None:
+    """What follows a hit, as far as it is inside the query's time."""
+    messages = [message for message in _messages(payload) if _is_inside(message.time, sought)]
     if not messages:
         return None
     citation = citation_of(payload, messages, settings)
@@ -97,8 +98,8 @@ def _later(moment: datetime, span: timedelta) -> datetime:
         return datetime.max.replace(tzinfo=moment.tzinfo)
 
 
-def _is_inside(moment: datetime, query: Query) -> bool:
-    return (query.after is None or query.after <= moment) and (query.before is None or moment < query.before)
+def _is_inside(moment: datetime, sought: Sought) -> bool:
+    return (sought.after is None or sought.after <= moment) and (sought.before is None or moment < sought.before)
 
 
 def _messages(payload: Payload) -> list[ChatMessage]:

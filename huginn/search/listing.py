@@ -17,11 +17,12 @@ from huginn.ids import digest
 from huginn.index.opening import NoIndex, open_for_search
 from huginn.index.payload import moment_of
 from huginn.index.port import Place, Reader
-from huginn.search.answer import INDEX_WAIT_SECONDS, LIMIT_SECONDS
+from huginn.search.answer import INDEX_WAIT_SECONDS
 from huginn.search.chat_hits import permalink
 from huginn.search.deadline import Deadline
 from huginn.search.masking import Mask, mask_of
 from huginn.search.messages import END, FIRST, Placed, Position, in_order, milliseconds
+from huginn.search.page import LIMIT_SECONDS
 from huginn.search.places import rooms_of
 from huginn.search.query import ListQuery
 from huginn.search.result import Listing, RoomMessage

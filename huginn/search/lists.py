@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from huginn.embed.port import Vector
 from huginn.index.port import Ask, Found, Place, Reader
@@ -11,14 +11,7 @@ from huginn.report import Corpus
 from huginn.scrub import Clean
 from huginn.search.fuse import WEIGHTS, Candidate, mix, ranked
 from huginn.search.query import Mode
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A text as it is asked: scrubbed, and its vector unless only words are asked."""
-
-    text: Clean
-    vector: Vector | None
+from huginn.search.sought import Asked
 
 
 def ranked_lists(

@@ -9,11 +9,12 @@ from huginn import scrub
 from huginn.errors import Refused
 from huginn.index.opening import NoIndex, open_for_search
 from huginn.index.port import Place, Reader
-from huginn.search.answer import INDEX_WAIT_SECONDS, LIMIT_SECONDS
+from huginn.search.answer import INDEX_WAIT_SECONDS
 from huginn.search.deadline import Deadline
 from huginn.search.listing import as_message
 from huginn.search.masking import mask_of
 from huginn.search.messages import END, FIRST, Placed, in_order, placed
+from huginn.search.page import LIMIT_SECONDS
 from huginn.search.query import MOST_LISTED, check_number
 from huginn.search.result import MessageWindow
 from huginn.section import is_text

@@ -23,8 +23,9 @@ from huginn.report import RunReport
 from huginn.rules import current_label
 from huginn.run import open_run
 from huginn.search.fuse import DEPTH
-from huginn.search.lists import Asked, ranked_lists
+from huginn.search.lists import ranked_lists
 from huginn.search.query import Mode
+from huginn.search.sought import Asked
 from huginn.settings import Settings
 from tests.bench.made import REPOSITORIES, Maker, Vectors, name
 from tests.support.git import Repository

@@ -11,7 +11,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +83,34 @@ def test_a_search_is_answered_while_another_process_holds_the_shard(workspace: W
     with holder(workspace):
         together = workspace.search("heron 7 in the water", "number 77", top_k=20)
     assert together.hits == alone.hits
+
+
+def test_a_search_is_a_greeting_and_one_question_to_the_holder(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the holder writes, each question may wait for a batch."""
+    asked: list[str] = []
+    ask = RemoteReader.ask
+
+    def noted(self: RemoteReader, message: dict[str, Any]) -> Any:
+        asked.append(message["do"])
+        return ask(self, message)
+
+    monkeypatch.setattr(RemoteReader, "ask", noted)
+    questions: list[dict[str, Any]] = [
+        {},
+        {"fold": False},
+        {"mode": "words"},
+        {"mode": "meaning"},
+        {"after": datetime(2001, 1, 1, tzinfo=UTC), "repos": ("repo",), "paths": ("part7.md",)},
+    ]
+    texts = "heron 7 in the water", "number 77", "heron 7 in the water "
+    alone = [workspace.search(*texts, **question).hits for question in questions]
+    assert all(alone)
+    asked.clear()
+    with holder(workspace):
+        assert [workspace.search(*texts, **question).hits for question in questions] == alone
+    assert asked == ["hello", "search"] * len(questions)
 
 
 def test_a_holder_that_was_killed_is_no_obstacle(workspace: Workspace) -> None:

@@ -11,6 +11,7 @@ import pytest
 from huginn.chat.window import Line
 from huginn.embed import open_embedder
 from huginn.errors import Refused, Unavailable
+from huginn.index.folder import Folders
 from huginn.index.opening import open_for_refresh
 from huginn.index.payload import moment_of
 from huginn.index.port import Index
@@ -252,3 +253,27 @@ def test_a_clock_at_the_end_of_time_has_nothing_after_it(settings: Settings, ind
     write_room(index, Room(OWLS, [Line("$last", ANN, 253_402_300_799_999, line(0, "needle").body)]))
     hit = by_words(settings, "needle").hits[0]
     assert (room_of(hit).end_time, hit.following) == (moment_of(253_402_300_799_999), None)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {},
+        {"rooms": (ALIAS,), "senders": (BOB,)},
+        {"after": at(5), "before": at(61)},
+        {"corpora": ("chat",), "fold": False},
+    ],
+)
+def test_the_holder_of_the_index_gives_the_same_hits_messages_and_context(
+    workspace: Workspace, question: dict[str, Any]
+) -> None:
+    alone = workspace.search("heron at the pond", "kettle", **question).hits
+    assert any(hit.corpus == "chat" for hit in alone)
+    shelf = Folders(workspace.settings.state, 0)
+    current = shelf.current()
+    assert current is not None
+    index = shelf.open(current, wait=5)
+    try:
+        assert workspace.search("heron at the pond", "kettle", **question).hits == alone
+    finally:
+        index.close()

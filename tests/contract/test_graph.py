@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from huginn.index import graph
 from huginn.index.embedded import EmbeddedIndex
 from huginn.index.folder import Folders
 from huginn.index.label import make_label
-from huginn.index.port import Ask, NewPoint, Payload, Place, Reader
+from huginn.index.port import Ask, NewPoint, Place, Reader
 from huginn.index.remote import RemoteReader, connect
 from huginn.index.shard import open_shard
 from huginn.index.shelf import Collection
@@ -327,6 +328,7 @@ def test_searches_are_answered_all_the_while(shelf: Folders, collection: Collect
 RUN = """
 import json, os, shutil, signal, sys
 from pathlib import Path
+from typing import Any
 from huginn.index import graph
 from tests.contract.test_graph import FROM, kill_at
 from tests.support.workspace import Workspace
@@ -395,17 +397,17 @@ def test_a_search_that_is_under_way_at_the_end_of_the_run_is_answered(
     monkeypatch.setattr(graph, "FROM_POINTS", FROM)  # whether there is a graph is all the same here
     workspace.refresh()
     wanted = workspace.search("heron number 77").hits
-    fetch = RemoteReader.fetch
+    ask = RemoteReader.ask
     ended: list[bool] = []
     with open_run(workspace.settings) as run:
 
-        def fetch_after_the_end(self: RemoteReader, ids: Sequence[str]) -> dict[str, Payload]:
-            if not ended:
+        def ask_after_the_end(self: RemoteReader, message: dict[str, Any]) -> Any:
+            if message["do"] == "search" and not ended:
                 ended.append(True)
                 run._opened.target.close()
-            return fetch(self, ids)
+            return ask(self, message)
 
-        monkeypatch.setattr(RemoteReader, "fetch", fetch_after_the_end)
+        monkeypatch.setattr(RemoteReader, "ask", ask_after_the_end)
         assert workspace.search("heron number 77").hits == wanted
     assert ended
 

@@ -6,6 +6,7 @@ import random
 import string
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -268,17 +269,25 @@ class TestCompilation:
 
 
 class TestFingerprint:
+    @pytest.fixture(autouse=True)
+    def _as_in_another_process(self) -> Iterator[None]:
+        fingerprint.cache_clear()
+        yield
+        fingerprint.cache_clear()
+
     def test_it_is_short_and_the_same_each_time(self) -> None:
         assert fingerprint() == fingerprint()
         assert len(fingerprint()) == 16
 
     def test_it_changes_with_the_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = fingerprint()
+        fingerprint.cache_clear()
         monkeypatch.setattr(module, "VERSION", "another")
         assert fingerprint() != before
 
     def test_it_changes_with_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = fingerprint()
+        fingerprint.cache_clear()
         monkeypatch.setattr("importlib.metadata.version", lambda name: "another")
         assert fingerprint() != before
 
