@@ -34,6 +34,7 @@ class Days:
         self._wanted: dict[date, set[str]] = {}
         self._there: dict[date, set[str]] = {}
         self._held: dict[str, Line] = {}
+        self._is_new = is_whole and index.count(Place(corpus="chat", sources=[room.id])) == 0
 
     def plans(
         self, new: Sequence[Line], changed: Collection[str], touched: Sequence[StoredPoint], *, is_last: bool
@@ -69,7 +70,8 @@ class Days:
         gone = {point.id for point in touched}
         start = datetime.combine(day, datetime.min.time(), UTC)
         place = Place(corpus="chat", sources=[self._room.id], after=start, before=start + timedelta(days=1))
-        stored = [point for point in self._index.stored(place) if point.id not in gone]
+        is_empty = self._is_new and day not in self._wanted
+        stored = [] if is_empty else [point for point in self._index.stored(place) if point.id not in gone]
         told = [*stored, *(point for point in touched if day_of_point(point) == day)]
         if self._is_whole:  # all else is from before this reading, and will come by again if it is still so
             told = [point for point in told if point.id in self._wanted.get(day, ())]
