@@ -13,6 +13,9 @@ import pytest
 import huginn.rules
 from huginn.checkpoints import Checkpoints
 from huginn.cli import main
+from huginn.embed.fleet import Fleet
+from huginn.embed.port import Vector
+from huginn.embed.roster import Seat
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import open_shelf
 from huginn.index.port import Place
@@ -134,17 +137,19 @@ def test_an_answer_that_is_wrong_anywhere_is_refused_whole_and_nothing_of_it_is_
 
 def test_a_host_that_breaks_in_the_middle_writes_nothing_wrong(workspace: Workspace, server: OllamaServer) -> None:
     """It embeds the probe at first, so that it is the check of each answer that bites."""
+    probed = Fleet._probed
+
+    def break_afterwards(self: Fleet, seat: Seat) -> Vector:
+        vector = probed(self, seat)
+        server.state.mode = "mixdim"
+        return vector
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("huginn.embed.fleet.Fleet.probe", lambda self: _break(server, self))
+        patch.setattr(Fleet, "_probed", break_afterwards)
         report = workspace.refresh()
+    assert server.state.mode == "mixdim"
     assert report.unavailable == ["embedder"]
     assert workspace.points() == {}
-
-
-def _break(server: OllamaServer, fleet: Any) -> Any:
-    vector = fleet._on_some_host(lambda seat: [fleet._probed(seat)], 1)[0]
-    server.state.mode = "mixdim"
-    return vector
 
 
 def test_short_an_answer_that_lacks_a_vector_is_halved_until_every_text_has_its_own(
