@@ -3,8 +3,9 @@
 In: hosts that embed together, hosts in reserve. Out: an `Embedder`. Callers bring batches from several threads; each
 batch goes to the next host that is free (`huginn.embed.roster`), so a slow host holds nobody else. The rules that live
 here: every host must have the same model (name, digest, dimensions) and give the same vector for the probe, else the
-run is refused; after each answer the host is asked for the digest once more, before the answer counts; a host that
-fails for the probe too is broken and left out, and only a host that embeds it may blame a text.
+run is refused; after each answer the host is asked for the digest once more, before the answer counts, while it may be
+at work on the next batch; a host that fails for the probe too is broken and left out, and only a host that embeds it
+may blame a text.
 """
 
 from __future__ import annotations
@@ -143,17 +144,27 @@ class Fleet:
                 self._roster.give_back(seat)
                 raise
             else:
-                self._roster.served(seat)
-                return vectors
+                self._roster.give_back(seat)
+                if self._is_confirmed(seat):
+                    return vectors
+
+    def _is_confirmed(self, seat: Seat) -> bool:
+        """Whether a host that has answered tells its digest, which must be the right one; asked beside other work."""
+        try:
+            self._agreement.require_digest(seat, seat.host.digest())
+        except HostAway as error:
+            self._leave_out(seat, error, is_given_back=True)
+            return False
+        self._roster.confirmed(seat)
+        return True
 
     def _answer(self, seat: Seat, texts: Sequence[Clean], *, is_query: bool = False) -> Sequence[Vector]:
-        """A checked answer of this host, which has the model that it should have after it was given, too."""
+        """A checked answer of this host, which is still to be asked for its digest."""
         self._agreement.require_known(seat)
         if not is_query and not self._agreement.is_probed(seat):
             self._probed(seat)
         vectors = seat.host.embed(texts, is_query=is_query)
         check_answer(vectors, len(texts), self.identity.dimensions)
-        self._agreement.require_digest(seat, seat.host.digest())
         return vectors
 
     def _probed(self, seat: Seat) -> Vector:
@@ -191,6 +202,7 @@ class Fleet:
             self._roster.served(seat)
             raise BatchFailed(str(failure), is_rejected=failure.is_rejected, is_sound=True) from None
 
-    def _leave_out(self, seat: Seat, error: HostAway, cost: float = 0.0) -> None:
+    def _leave_out(self, seat: Seat, error: HostAway, cost: float = 0.0, *, is_given_back: bool = False) -> None:
         _told.warning("%s %s", seat.name, error)
-        self._roster.leave_out(seat, str(error), for_long=error.for_long, cost=cost if error.for_long else 0.0)
+        cost = cost if error.for_long else 0.0
+        self._roster.leave_out(seat, str(error), for_long=error.for_long, cost=cost, is_given_back=is_given_back)

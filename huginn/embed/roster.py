@@ -72,8 +72,14 @@ class Roster:
     def served(self, seat: Seat) -> None:
         """It has answered well."""
         with self._changed:
-            seat.failures, seat.pauses, seat.busy_since, seat.away, seat.not_before = 0, 0, None, None, 0.0
             self._free(seat)
+        self.confirmed(seat)
+
+    def confirmed(self, seat: Seat) -> None:
+        """It is well, whoever may be using it now."""
+        with self._changed:
+            seat.failures, seat.pauses, seat.busy_since, seat.away, seat.not_before = 0, 0, None, None, 0.0
+            self._changed.notify_all()
 
     def give_back(self, seat: Seat) -> None:
         """Nothing is known of it that was not known before."""
@@ -93,15 +99,23 @@ class Roster:
         if is_too_long:
             self.leave_out(seat, "has been too busy for too long", for_long=True)
 
-    def leave_out(self, seat: Seat, reason: str, *, for_long: bool, cost: float = 0.0) -> None:
-        """It has failed. `cost`: how long that took; a host that costs much is not asked again soon."""
+    def leave_out(
+        self, seat: Seat, reason: str, *, for_long: bool, cost: float = 0.0, is_given_back: bool = False
+    ) -> None:
+        """It has failed. `cost`: how long that took; a host that costs much is not asked again soon.
+
+        `is_given_back`: it failed after that, and another may be using it now.
+        """
         with self._changed:
             seat.failures = max(seat.failures + 1, _TRIES if for_long else 0)
             seat.away = reason
             pause = self._retry * 2 ** min(seat.failures - 1, _MOST_DOUBLINGS)
             seat.not_before = self._clock() + max(pause, cost)
             seat.busy_since = None
-            self._free(seat)
+            if is_given_back:
+                self._changed.notify_all()
+            else:
+                self._free(seat)
 
     def unavailable(self) -> Unavailable:
         """The error that tells of each host why it does not serve."""

@@ -53,7 +53,7 @@ def to_filter(place: Place) -> Filter | None:
     if place.within is not None:
         must.append(_within(place.within))
     if place.ids is not None:
-        must.append(HasIdCondition({uuid.UUID(point_id) for point_id in place.ids}))
+        must.append(HasIdCondition(set(place.ids)))
     if place.after:
         must.append(FieldCondition(ends_in(place), range=RangeDateTime(gte=_moment(place.after))))
     if place.before:

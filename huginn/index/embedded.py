@@ -83,8 +83,7 @@ class EmbeddedIndex:
 
     def fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         """The payloads of these points."""
-        wanted: list[PointId] = [uuid.UUID(point_id) for point_id in ids]
-        records = engine(self._shard.retrieve, wanted, True, False)
+        records = engine(self._shard.retrieve, list(ids), True, False)
         return {str(record.id): record.payload or {} for record in records}
 
     def vectors(self, embedded_sha256: Sequence[str]) -> dict[str, Vector]:

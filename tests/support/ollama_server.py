@@ -2,8 +2,9 @@
 
 Vectors are made from hashes of words, so that equal words mean near vectors: good enough to search. Faults are named by
 `mode`; `digest`, `dim`, `limit` (characters, which it also tells as the model's context), `version` and `salt` (other
-vectors) may be changed while it runs. `seconds_per_token` makes a host of a known speed: one batch at a time, a token
-for every four characters. The wording of its errors is its own: nobody may act on it.
+vectors) may be changed while it runs. `seconds_per_token` makes a host of a known speed, without faults: one batch at a
+time, a token for every four characters, and no longer for making its answer. The wording of its errors is its own:
+nobody may act on it.
 """
 
 from __future__ import annotations
@@ -154,7 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
                 state.digest = state.digest_after[1]
         if state.seconds_per_token:
             with self.server.working:
-                time.sleep(sum(len(text) for text in texts) / 4 * state.seconds_per_token)
+                ends = time.monotonic() + sum(len(text) for text in texts) / 4 * state.seconds_per_token
+                made = json.dumps({"model": MODEL, "embeddings": [vector_of(text, state) for text in texts]}).encode()
+                time.sleep(max(0.0, ends - time.monotonic()))
+            self._answer(200, made)
+            return
         refusal = self._refusal(texts, number)
         if refusal is not None:
             self._answer(refusal[0], {"error": refusal[1]})

@@ -260,6 +260,63 @@ def test_an_answer_of_a_model_that_has_been_replaced_does_not_count() -> None:
         embed_all(together, texts(1))
 
 
+def test_a_host_is_asked_for_its_digest_while_it_is_at_work_on_the_next_batch() -> None:
+    second = threading.Event()
+
+    class Asked(FakeHost):
+        def digest(self) -> str:
+            if len(self.batches) == 1:
+                second.wait(10)
+            return super().digest()
+
+        def embed(self, texts: Sequence[Clean], *, is_query: bool = False) -> list[Vector]:
+            if len(self.batches) == 1:
+                second.set()
+            return super().embed(texts, is_query=is_query)
+
+    host = Asked("a")
+    together = fleet(host)
+    began = time.monotonic()
+    callers = [threading.Thread(target=embed_all, args=(together, texts(1))) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(host.batches) == 2
+    assert time.monotonic() - began < 5, "the second batch has waited for what is asked after the first"
+    assert host.most_at_once == 1
+
+
+def test_a_host_that_embeds_but_does_not_tell_its_digest_is_left_out_and_what_it_gave_does_not_count() -> None:
+    class Silent(FakeHost):
+        silent = False
+
+        def digest(self) -> str:
+            if self.silent:
+                raise HostAway("does not answer in time")
+            return super().digest()
+
+    host = Silent("a", seconds=0.005)
+    together = fleet(host)
+    embed_all(together, texts(1))
+    host.silent = True
+    refused: list[Unavailable] = []
+
+    def call() -> None:
+        try:
+            embed_all(together, texts(2))
+        except Unavailable as error:
+            refused.append(error)
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20)
+    assert len(refused) == 3
+    assert host.most_at_once == 1
+
+
 def test_a_model_that_one_host_lacks_leaves_it_out_and_one_that_all_lack_is_refused() -> None:
     with_it, without = FakeHost("with"), FakeHost("without")
     without.away = ModelMissing("has no model fake:latest", for_long=True)

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-import huginn.embed.probe
 import huginn.rules
 from huginn.checkpoints import Checkpoints
 from huginn.cli import main
+from huginn.embed.fleet import Fleet
+from huginn.embed.port import Vector
+from huginn.embed.roster import Seat
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import open_shelf
 from huginn.index.port import Place
@@ -136,14 +137,15 @@ def test_an_answer_that_is_wrong_anywhere_is_refused_whole_and_nothing_of_it_is_
 
 def test_a_host_that_breaks_in_the_middle_writes_nothing_wrong(workspace: Workspace, server: OllamaServer) -> None:
     """It embeds the probe at first, so that it is the check of each answer that bites."""
-    probed = huginn.embed.probe._probed
+    probed = Fleet._probed
 
-    def broken_after(ahead: Any) -> Any:
-        vector = probed(ahead)
+    def break_afterwards(self: Fleet, seat: Seat) -> Vector:
+        vector = probed(self, seat)
         server.state.mode = "mixdim"
         return vector
 
-    with patch.object(huginn.embed.probe, "_probed", broken_after):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fleet, "_probed", break_afterwards)
         report = workspace.refresh()
     assert server.state.mode == "mixdim"
     assert report.unavailable == ["embedder"]
