@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Protocol
 
 from huginn import scrub
+from huginn.chat.purge import remove_purged
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
@@ -24,6 +25,7 @@ from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.lock import writer_lock
 from huginn.parts import Parts
 from huginn.progress import Progress
+from huginn.purges import PurgeRecord, standing
 from huginn.rebuild import outlook, settle
 from huginn.report import Corpus, Rebuild, RunReport, SourceOutcome, SourceReport, now, run_outcome
 from huginn.rules import current_label
@@ -167,6 +169,8 @@ def open_run(
         scrub.prepare(settings.state / "cache")
         embedder = reachable(open_embedder(settings.embedder), labels(settings))
         checkpoints = Checkpoints(settings.state)
+        record = PurgeRecord(settings.state, checkpoints.store)
+        purged = standing(record.entries() if dry_run else record.reconcile())
         label = current_label(settings, embedder.identity)
         asked = witness_of(embedder) if rebuild else None
         with open_for_refresh(settings, label, wait=_INDEX_WAIT_SECONDS, rebuild=asked) as opened:
@@ -174,6 +178,8 @@ def open_run(
             carry = opened.with_vectors_of(label.identity)
             if not dry_run:
                 carry_witness(carry, index)
+                if purged.spans:  # a purge may have been cut off, or an older index put back
+                    remove_purged([index, *opened.all_others()], purged, checkpoints)
             notes = take_note_of_software(embedder, index, is_kept=not dry_run)
             parts = Parts(
                 index,
@@ -183,6 +189,7 @@ def open_run(
                 index.sources(corpus),
                 carry=carry,
                 others=opened.all_others,
+                purged=purged,
             )
             names = intake.begin(parts, dry_run=dry_run)
             yield Run(

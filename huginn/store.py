@@ -61,6 +61,7 @@ MIGRATIONS = (
         PRIMARY KEY (index_id, upstream)
     );
     """,
+    "CREATE TABLE purges (id VARCHAR PRIMARY KEY, entry VARCHAR NOT NULL)",
 )
 
 

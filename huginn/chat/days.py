@@ -16,20 +16,22 @@ from huginn.chat.stored import day_of, day_of_point, lines_of
 from huginn.chat.window import Line, windows
 from huginn.index.port import Index, Place, StoredPoint
 from huginn.plan import Plan, plan
+from huginn.purges import Purged
 
 
 class Days:
     """The days of one reading. `places` are the first events of all windows that were looked at, `chunks` their number.
 
     `is_whole`: the room is read from its beginning, so what was stored before counts only as far as it comes again;
-    what does not is `unwanted` in the end.
+    what does not is `unwanted` in the end. A message that the record says is `purged` is in no plan, whoever wants it.
     """
 
-    def __init__(self, room: ScopedRoom, index: Index, *, is_whole: bool) -> None:
+    def __init__(self, room: ScopedRoom, index: Index, purged: Purged, *, is_whole: bool) -> None:
         self.places: set[str] = set()
         self.chunks = 0
         self._room = room
         self._index = index
+        self._purged = purged
         self._is_whole = is_whole
         self._wanted: dict[date, set[str]] = {}
         self._there: dict[date, set[str]] = {}
@@ -77,7 +79,7 @@ class Days:
             told = [point for point in told if point.id in self._wanted.get(day, ())]
         lines = {line.event_id: line for line in lines_of(told) if line.event_id not in changed}
         lines |= {line.event_id: line for line in new}
-        cut = windows(lines.values())
+        cut = windows(line for line in lines.values() if not self._purged.covers(self._room.id, line.time))
         wanted = points_of(self._room, cut)
         held = set[str]()
         if is_held and cut and cut[-1].part == 0:  # a long message is cut into parts, and complete

@@ -68,7 +68,7 @@ class Reading:
         self._rules = rules
         self._is_whole = is_whole
         self._dry_run = dry_run
-        self._days = Days(room, parts.index, is_whole=is_whole)
+        self._days = Days(room, parts.index, parts.purged, is_whole=is_whole)
         self._elsewhere = Elsewhere(room, parts)
         parts.progress.follow(room.id, lambda: self.tally.done)
         self._away: HuginnError | None = None

@@ -18,6 +18,7 @@ from huginn.checkpoints import Advance, Cursor, Item
 from huginn.ids import digest
 from huginn.index.port import Place, Writer
 from huginn.parts import Parts
+from huginn.purges import Purged
 from huginn.report import CursorMove, SourceOutcome, SourceReport
 
 
@@ -53,11 +54,11 @@ def refresh(room: ScopedRoom, upstream: Upstream, parts: Parts, *, dry_run: bool
         if isinstance(anew, UnknownRedaction):
             _empty(room, parts)
         since, tally = None, _read(room, upstream, parts, writer, None)
-    if since is not None and not _is_of(cursor, room, upstream):
+    if since is not None and not _is_of(cursor, room, upstream, parts):
         _set_alias(room, parts, writer, tally)
     advance = Advance(
         position=upstream.next,
-        fingerprint=_fingerprint(room, upstream),
+        fingerprint=fingerprint(upstream.fingerprint, parts.purged, room),
         seen=0,
         items=tally.items,
         looked_at=None if since is None else tally.places,
@@ -71,7 +72,7 @@ def since_of(cursor: Cursor, room: ScopedRoom, upstream: Upstream, parts: Parts)
     is_trusted = (
         not cursor.is_open
         and room.id not in parts.opened
-        and (cursor.fingerprint or "").startswith(upstream.fingerprint)
+        and (cursor.fingerprint or "").startswith(fingerprint_of_texts(upstream.fingerprint, parts.purged, room.id))
         and cursor.points == parts.points.get(room.id, 0)
     )
     if not is_trusted:
@@ -82,16 +83,21 @@ def since_of(cursor: Cursor, room: ScopedRoom, upstream: Upstream, parts: Parts)
 def is_level(cursor: Cursor, room: ScopedRoom, upstream: Upstream, parts: Parts) -> bool:
     """Whether nothing has to be done for a room in which nothing has happened."""
     is_there = since_of(cursor, room, upstream, parts) is not None
-    return is_there and cursor.position == LEVEL and _is_of(cursor, room, upstream)
+    return is_there and cursor.position == LEVEL and _is_of(cursor, room, upstream, parts)
 
 
-def _fingerprint(room: ScopedRoom, upstream: Upstream) -> str:
-    """Of all that decides what is stored, beside the events: who reads where, and the alias."""
-    return f"{upstream.fingerprint}:{digest(room.alias or '')[:16]}"
+def fingerprint(upstream: str, purged: Purged, room: ScopedRoom) -> str:
+    """Of all that decides what is stored, beside the events: who reads where, what is purged, and the alias."""
+    return f"{fingerprint_of_texts(upstream, purged, room.id)}{digest(room.alias or '')[:16]}"
 
 
-def _is_of(cursor: Cursor, room: ScopedRoom, upstream: Upstream) -> bool:
-    return cursor.fingerprint == _fingerprint(room, upstream)
+def fingerprint_of_texts(upstream: str, purged: Purged, room: str) -> str:
+    """The first part of a `fingerprint`, without the alias: a cursor with another one is worth nothing."""
+    return f"{upstream}{purged.fingerprint(room)}:"
+
+
+def _is_of(cursor: Cursor, room: ScopedRoom, upstream: Upstream, parts: Parts) -> bool:
+    return cursor.fingerprint == fingerprint(upstream.fingerprint, parts.purged, room)
 
 
 def _read(room: ScopedRoom, upstream: Upstream, parts: Parts, writer: Writer, since: str | None) -> RoomTally:

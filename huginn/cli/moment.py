@@ -14,6 +14,8 @@ _SHAPE = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
 )
 
+_HAS_ZONE = re.compile(r":\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$", re.ASCII)
+
 
 def parsed(text: str) -> datetime | None:
     """The moment that `text` means, or None when it means none. A date is its first moment."""
@@ -39,5 +41,16 @@ def read(_context: click.Context, parameter: click.Parameter, value: str | None)
     moment = parsed(value)
     if moment is None:
         words = "is no time; write it like 2026-03-04, 2026-03-04T05:06:07Z or 2026-03-04T05:06:07+02:00"
+        raise click.BadParameter(f"{value!r} {words}", param=parameter)
+    return moment
+
+
+def read_with_zone(_context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+    """Read an option's text that must say its zone, or fail with what would be right."""
+    if value is None:
+        return None
+    moment = parsed(value)
+    if moment is None or not _HAS_ZONE.search(value.strip()):
+        words = "is no time with a zone; write it like 2026-03-04T05:06:07Z or 2026-03-04T05:06:07+02:00"
         raise click.BadParameter(f"{value!r} {words}", param=parameter)
     return moment

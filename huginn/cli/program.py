@@ -18,6 +18,7 @@ from huginn.cli.doctor import doctor
 from huginn.cli.exits import ExitCode, manual
 from huginn.cli.init import init
 from huginn.cli.options import config_option
+from huginn.cli.purge import purge
 from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
 from huginn.cli.search import search, sources
@@ -51,7 +52,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, rebuild, search, sources, chat, status):
+for command in (init, doctor, refresh, rebuild, search, sources, chat, purge, status):
     program.add_command(command)
 
 

@@ -159,6 +159,18 @@ def open_for_refresh(
         yield Opened(shelf, target, index, replaces, others, stack, wait)
 
 
+@contextmanager
+def open_all(settings: Settings, *, wait: float) -> Iterator[list[Index]]:
+    """Every collection that there is, whatever its label, the current one first. Only under the writer's lock.
+
+    For what must disappear whatever a refresh would do: nothing is made, dropped or switched.
+    """
+    shelf = open_shelf(settings)
+    collections = {collection.name: collection for collection in (shelf.current(), *shelf.others()) if collection}
+    with ExitStack() as stack:
+        yield [_closing(stack, shelf.open(collection, wait=wait)) for collection in collections.values()]
+
+
 def open_for_search(settings: Settings, *, wait: float) -> Reader:
     """The index in use, for reading, whatever its label. Raises `NoIndex` when there is none."""
     shelf = open_shelf(settings, is_searching=True)

@@ -15,6 +15,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from huginn.errors import Refused
+from huginn.index.payload import moment_of
+from huginn.purges import in_force
+from huginn.purging import entries, lift
 from tests.support.chat_workspace import ChatWorkspace
 from tests.support.faults import Fuse, Killed, fused
 from tests.support.model_homeserver import HOUR, READER, START, ModelRoom
@@ -98,6 +102,29 @@ class ChatMachine(RuleBasedStateMachine):
     @rule()
     def lose_checkpoints(self) -> None:
         self.workspace.lose_checkpoints()
+
+    @rule(name=ROOMS, start=st.integers(0, 60), length=st.integers(1, 8), fuse=st.none() | st.integers(0, 30))
+    def purge(self, name: str, start: int, length: int, fuse: int | None) -> None:
+        """A span is purged, or refused: the room may be unknown, or have nothing else. It may be cut off."""
+        span = [moment_of(START + quarter * HOUR // 4) for quarter in (start, start + length)]
+        with fused(Fuse(fuse)), suppress(Killed, Refused):
+            self.workspace.purge(self.room(name).id, *span)
+
+    @rule(data=st.data())
+    def lift(self, data: st.DataObject) -> None:
+        purges = in_force(entries(self.workspace.settings))
+        if purges:
+            one = data.draw(st.sampled_from(range(len(purges))))
+            lift(self.workspace.settings, purges[one].id, "a mistake", "ann")
+
+    @rule()
+    def lose_the_purge_file(self) -> None:
+        """Only where the store has what it says: what both have lost is lost."""
+        state = self.workspace.settings.state
+        if (state / "checkpoints.duckdb").exists():
+            self.workspace.refresh()
+            (state / "purges.jsonl").unlink(missing_ok=True)
+            self.workspace.refresh()
 
     @rule(length=st.integers(0, 60))
     def refresh_and_be_killed(self, length: int) -> None:

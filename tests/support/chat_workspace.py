@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,6 +12,7 @@ from unittest.mock import patch
 import huginn.chat.intake
 from huginn.errors import HuginnError
 from huginn.index.port import Place
+from huginn.purging import PurgeReport, Request, purge
 from huginn.report import RunReport, SourceReport
 from huginn.run import Run, open_run
 from huginn.settings import Settings
@@ -54,6 +56,13 @@ class ChatWorkspace(Workspace):
         ):
             return run.finish([_one(run, name) for name in run.sources])
 
+    def purge(
+        self, room: str, start: datetime, end: datetime, *, dry_run: bool = False, expect: int | None = None
+    ) -> PurgeReport:
+        """Purge a span; without `expect` however many messages that are."""
+        request = Request(room, start, end, "as was asked", "ann")
+        return purge(self.settings, request, dry_run=dry_run, expect=10_000 if expect is None else expect, wait=5)
+
     def texts(self) -> str:
         """All that the index holds of rooms, as one text to look for words in."""
         with self.index() as index:
@@ -68,6 +77,10 @@ class ChatWorkspace(Workspace):
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
+        record = self.settings.state / "purges.jsonl"
+        if record.exists():  # which is no part of what can be built anew
+            (root / "state").mkdir()
+            shutil.copy(record, root / "state")
         return ChatWorkspace(
             root,
             {},

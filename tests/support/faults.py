@@ -15,6 +15,7 @@ import huginn.chat.intake
 import huginn.chat.reading
 import huginn.forge.intake
 import huginn.index.opening
+import huginn.purging
 import huginn.run
 
 EFFECTS = {
@@ -22,6 +23,7 @@ EFFECTS = {
     "upsert", "update", "remove", "acknowledge",  # the index's writer
     "embed", "probe", "keep_witness", "create", "switch", "drop",
     "note", "look_again", "move_token", "keep",  # what is kept of rooms
+    "add", "reconcile",  # the purge record
 }  # fmt: skip
 
 
@@ -71,15 +73,19 @@ def fused(fuse: Fuse) -> Iterator[Fuse]:
     def around(make: Any) -> Any:
         return lambda *arguments, **named: Fused(make(*arguments, **named), fuse)
 
-    homes = {
-        "Checkpoints": huginn.run,
-        "open_embedder": huginn.run,
-        "open_shelf": huginn.index.opening,
-        "Mirror": huginn.forge.intake,
-        "RoomNotes": huginn.chat.intake,
-        "KnownEvents": huginn.chat.reading,
-    }
+    homes = (
+        ("Checkpoints", huginn.run),
+        ("open_embedder", huginn.run),
+        ("open_shelf", huginn.index.opening),
+        ("Mirror", huginn.forge.intake),
+        ("RoomNotes", huginn.chat.intake),
+        ("KnownEvents", huginn.chat.reading),
+        ("Checkpoints", huginn.purging),
+        ("open_embedder", huginn.purging),
+        ("PurgeRecord", huginn.purging),
+        ("PurgeRecord", huginn.run),
+    )
     with ExitStack() as stack:
-        for name, home in homes.items():
+        for name, home in homes:
             stack.enter_context(patch.object(home, name, around(getattr(home, name))))
         yield fuse

@@ -13,6 +13,7 @@ from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
 from huginn.cli.checks import Finding
 from huginn.cli.exits import MEANING
 from huginn.cli.program import program
+from huginn.purging import PurgeReport
 from huginn.report import ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
 from huginn.search import (
     ChatCitation,
@@ -80,6 +81,7 @@ def test_every_command_is_listed_with_its_options(command: str) -> None:
         ("search", (SearchResult, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
         ("chat search", (Listing, ListQuery, RoomMessage)),
         ("chat window", (MessageWindow,)),
+        ("purge", (PurgeReport,)),
         ("doctor", (Finding,)),
     ],
 )
