@@ -121,7 +121,9 @@ def test_rooms_are_told_with_their_messages_and_what_was_skipped(huginn: Command
     ]
 
 
-@pytest.mark.parametrize("where", ["huginn.cli.refresh.run_corpus", "huginn.cli.refresh.show", "huginn.cli.failures.tell"])
+@pytest.mark.parametrize(
+    "where", ["huginn.cli.refresh.run_corpus", "huginn.cli.refresh.show", "huginn.cli.failures.tell"]
+)
 def test_ctrl_c_anywhere_ends_with_130_and_no_traceback(
     huginn: CommandLine, run: FakeRun, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
