@@ -13,6 +13,7 @@ import click
 
 from huginn import __version__
 from huginn.cli import failures, terminal
+from huginn.cli.backfill import backfill
 from huginn.cli.chat import chat
 from huginn.cli.doctor import doctor
 from huginn.cli.exits import ExitCode, manual
@@ -51,7 +52,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, rebuild, search, sources, chat, status):
+for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, status):
     program.add_command(command)
 
 

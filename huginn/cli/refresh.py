@@ -87,15 +87,34 @@ def tell_of(run: Callable[[], RunReport], corpus: str, dry_run: bool, as_json: b
     return _exit_code(report)
 
 
+def run_all(names: Sequence[str], flow: str | None, *, quiet: bool, **options: bool) -> RunReport:
+    """One run for each corpus that the names lie in, none meaning all, told as one.
+
+    `flow` names them in the journal, each with its corpus; None: as refreshes. `options`: see `huginn.run.open_run`.
+    """
+    from huginn.report import as_one
+    from huginn.sources import by_corpus
+
+    chosen = by_corpus(load_settings(), names)
+    reports = [
+        run_corpus(corpus, only, quiet=quiet, flow=f"{flow}-{corpus}" if flow else None, **options)
+        for corpus, only in chosen.items()
+    ]
+    return as_one(flow or reports[-1].flow, reports)
+
+
 def run_corpus(
-    corpus: Corpus, only: Sequence[str] = (), *, dry_run: bool = False, quiet: bool, rebuild: bool = False
+    corpus: Corpus, only: Sequence[str] = (), *, quiet: bool, flow: str | None = None, **options: bool
 ) -> RunReport:
-    """Refresh sources of a corpus, telling how far it is unless it shall be `quiet`."""
+    """Refresh sources of a corpus, telling how far it is unless it shall be `quiet`.
+
+    `flow`: its name in the journal; `options`: see `huginn.run.open_run`.
+    """
     settings = load_settings()
     from huginn.run import open_run
 
     with (
-        open_run(settings, corpus=corpus, only=only, dry_run=dry_run, rebuild=rebuild) as run,
+        open_run(settings, corpus=corpus, flow=flow, only=only, **options) as run,
         shown(run, quiet=quiet) as done,
     ):
         if run.rebuild is not None and not quiet:
