@@ -51,9 +51,7 @@ def final_state(report: RunReport) -> State[Any]:
     unwell = [source for source in report.sources if not source.is_well]
     if not unwell:
         return Completed(message=summary(report))
-    reasons = "; ".join(
-        f"{source.source}: {_short(source.reason or source.outcome)}" for source in unwell[:_NAMES_SHOWN]
-    )
+    reasons = "; ".join(f"{source.source}: {_reason(source) or source.outcome}" for source in unwell[:_NAMES_SHOWN])
     more = f"; and {len(unwell) - _NAMES_SHOWN} more" if len(unwell) > _NAMES_SHOWN else ""
     return Failed(message=f"{len(unwell)} of {len(report.sources)} sources failed. {reasons}{more}")
 
@@ -108,7 +106,7 @@ def _row_of_repository(source: SourceReport) -> dict[str, Any]:
 
 
 def _reason(source: SourceReport) -> str:
-    return _short("; ".join([*([source.reason] if source.reason else []), *source.notes]))
+    return _short("; ".join([*source.notes, *([source.reason] if source.reason else [])]))
 
 
 def _names(sources: Sequence[str]) -> str:

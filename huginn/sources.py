@@ -20,7 +20,7 @@ def by_corpus(settings: Settings, names: Sequence[str], *, field: str = "sources
     known = {repository.name for repository in settings.forge.repos}
     found: dict[Corpus, list[str]] = {}
     for name in dict.fromkeys(names):
-        is_room = name not in known and name.startswith(("!", "#"))
+        is_room = name.startswith(("!", "#"))
         if not is_room and name not in known:
             raise Refused(
                 field,
@@ -28,6 +28,6 @@ def by_corpus(settings: Settings, names: Sequence[str], *, field: str = "sources
                 next_step="name a repository as the settings do, or a room by its id (!…) or its alias (#…)",
             )
         if is_room and settings.chat is None:
-            raise Refused(field, f"{name[:200]!r} is a room, and the settings have no [chat]")
+            raise Refused(field, f"{name[:200]!r} is a room, and the settings have no [chat]", next_step="add one")
         found.setdefault("chat" if is_room else "forge", []).append(name)
     return found

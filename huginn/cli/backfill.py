@@ -47,7 +47,7 @@ def backfill(sources: tuple[str, ...], everything: bool, dry_run: bool, as_json:
     if everything == bool(sources):
         raise Refused("SOURCE", "name sources, or give --all", next_step="see 'huginn backfill --help'")
 
-    return tell_of(lambda: _backfilled(sources, dry_run=dry_run, quiet=as_json), "forge", dry_run, as_json)
+    return tell_of(lambda: _backfilled(sources, dry_run=dry_run, quiet=as_json), "backfill", dry_run, as_json)
 
 
 def _backfilled(sources: Sequence[str], *, dry_run: bool, quiet: bool) -> RunReport:

@@ -54,7 +54,7 @@ def rebuild(sources: tuple[str, ...], everything: bool, yes: bool, as_json: bool
         raise Refused("SOURCE", "name sources, or give --all", next_step="--all is for the whole index")
     if everything:
         return tell_of(lambda: _rebuilt(quiet=as_json), "forge", dry_run=False, as_json=as_json)
-    return tell_of(lambda: _started_over(sources, yes=yes, quiet=as_json), "forge", dry_run=False, as_json=as_json)
+    return tell_of(lambda: _started_over(sources, yes=yes, quiet=as_json), "rebuild", dry_run=False, as_json=as_json)
 
 
 def _rebuilt(*, quiet: bool) -> RunReport:

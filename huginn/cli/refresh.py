@@ -71,7 +71,10 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
 
 
 def tell_of(run: Callable[[], RunReport], corpus: str, dry_run: bool, as_json: bool) -> ExitCode:
-    """Run, and print the report; a run that cannot begin is a report too where a document is wanted."""
+    """Run, and print the report; a run that cannot begin is a report too where a document is wanted.
+
+    `corpus`: of what it is a refresh; or the name of another kind of run.
+    """
     try:
         report = run()
     except (HuginnError, OSError) as raised:
@@ -133,7 +136,7 @@ def _refresh_one(run: Run, source: str) -> SourceReport:
 def _report_of_none(error: HuginnError, corpus: str, *, dry_run: bool) -> RunReport:
     """The document of a run that could not begin, or not be finished."""
     from huginn.report import RunOutcome, RunReport, now
-    from huginn.run import FLOWS
+    from huginn.run import BACKFILL, FLOWS, REBUILD
 
     outcome = RunOutcome.FAILED
     if isinstance(error, Busy):
@@ -143,7 +146,7 @@ def _report_of_none(error: HuginnError, corpus: str, *, dry_run: bool) -> RunRep
     moment = now()
     return RunReport(
         run="",
-        flow=next((flow for name, flow in FLOWS.items() if name == corpus), ""),
+        flow={**FLOWS, BACKFILL: BACKFILL, REBUILD: REBUILD}.get(corpus, ""),
         outcome=outcome,
         reason=str(error),
         dry_run=dry_run,

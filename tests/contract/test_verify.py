@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
@@ -69,7 +70,7 @@ def kinds(workspace: Workspace) -> list[tuple[str, str | None, int]]:
     return [(fault.kind, fault.source, fault.count) for fault in verify(workspace.settings).faults]
 
 
-def window_of(like: StoredPoint, event_id: str) -> dict[str, object]:
+def window_of(like: StoredPoint, event_id: str) -> dict[str, Any]:
     """The fields of a window, sound in itself, with one message."""
     message = ChatMessage(event_id=event_id, sender=A, time=moment_of(START), body="words")
     text = told([message])
