@@ -146,7 +146,7 @@ def _report_of_none(error: HuginnError, corpus: str, *, dry_run: bool) -> RunRep
     moment = now()
     return RunReport(
         run="",
-        flow={**FLOWS, BACKFILL: BACKFILL, REBUILD: REBUILD}.get(corpus, ""),
+        flow=corpus if corpus in (BACKFILL, REBUILD) else next((FLOWS[one] for one in FLOWS if one == corpus), ""),
         outcome=outcome,
         reason=str(error),
         dry_run=dry_run,

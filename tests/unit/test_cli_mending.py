@@ -82,6 +82,8 @@ def test_a_rebuild_of_a_source_asks_first(birds: CommandLine, monkeypatch: pytes
     ended = birds("rebuild", "birds")
     assert ended.code == ExitCode.REFUSED
     assert "give --yes" in ended.err
+    document = birds("rebuild", "birds", "--json").document
+    assert (document["flow"], document["outcome"]) == ("rebuild", "refused")
     monkeypatch.setattr(sys, "stdin", answering("n\n"))
     assert birds("rebuild", "birds").code == ExitCode.INTERRUPTED
     [run] = birds("refresh", "--json").document["sources"]
