@@ -51,18 +51,32 @@ def refreshed(corpus: Corpus, checked: Checked, task: Task[[str], SourceReport],
 def _refresh(
     current: Settings, corpus: Corpus, only: list[str], task: Task[[str], SourceReport], *, dry_run: bool
 ) -> State[Any]:
-    flow = FLOWS[corpus]
     asked_at = prefect.runtime.flow_run.scheduled_start_time
-    done_by = None if dry_run else work_done_since(current, flow, asked_at, only)
+    done_by = None if dry_run else work_done_since(current, FLOWS[corpus], asked_at, only)
     if done_by:
         return Completed(message=f"nothing to do: run {done_by} has done this work since {asked_at:%Y-%m-%d %H:%M} UTC")
+    return telling.final_state(one_run(current, corpus, only, FLOWS[corpus], task, dry_run=dry_run))
+
+
+def one_run(
+    current: Settings,
+    corpus: Corpus,
+    only: Sequence[str],
+    flow: str,
+    task: Task[[str], SourceReport],
+    **options: bool,
+) -> RunReport:
+    """One run over a corpus, told in a table. `flow`: its name in the journal; `options`: see `huginn.run.open_run`.
+
+    Only in one's turn to write.
+    """
     with (
-        open_run(current, corpus=corpus, flow=flow, only=only, dry_run=dry_run, wait=LOCK_WAIT_SECONDS) as run,
+        open_run(current, corpus=corpus, flow=flow, only=only, wait=LOCK_WAIT_SECONDS, **options) as run,
         given_to_tasks(run),
     ):
         report = run.finish(_refresh_all(run, task))
-    _show(report, corpus)
-    return telling.final_state(report)
+    _show(report)
+    return report
 
 
 def _refresh_all(run: Run, task: Task[[str], SourceReport]) -> list[SourceReport]:
@@ -95,6 +109,8 @@ def _report(run: Run, source: str, future: PrefectFuture[SourceReport]) -> Sourc
         report.removed,
         report.seconds,
     )
+    for note in report.notes:
+        get_run_logger().warning("%s: %s", source, note)
     return report
 
 
@@ -107,6 +123,6 @@ def named(what: str, names: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _show(report: RunReport, corpus: Corpus) -> None:
-    create_table_artifact(key=FLOWS[corpus], table=telling.table(report), description=telling.summary(report))
+def _show(report: RunReport) -> None:
+    create_table_artifact(key=report.flow, table=telling.table(report), description=telling.summary(report))
     get_run_logger().info("%s", telling.summary(report))

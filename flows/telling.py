@@ -14,6 +14,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from huginn.report import RunReport, SourceReport
+from huginn.run import BACKFILL
 
 _NAMES_SHOWN = 3
 _REASON_LENGTH = 160
@@ -27,7 +28,11 @@ def run_name(corpus: str, sources: Sequence[str] | None, *, dry_run: bool) -> st
 
 def table(report: RunReport) -> list[dict[str, Any]]:
     """One row for each source, those that need a look first."""
-    return [_row(source) for source in sorted(report.sources, key=lambda one: (one.is_well, one.source))]
+    is_backfill = report.flow.startswith(BACKFILL)
+    return [
+        _row_of_drift(source) if is_backfill else _row(source)
+        for source in sorted(report.sources, key=lambda one: (one.is_well, one.source))
+    ]
 
 
 def summary(report: RunReport) -> str:
@@ -46,9 +51,7 @@ def final_state(report: RunReport) -> State[Any]:
     unwell = [source for source in report.sources if not source.is_well]
     if not unwell:
         return Completed(message=summary(report))
-    reasons = "; ".join(
-        f"{source.source}: {_short(source.reason or source.outcome)}" for source in unwell[:_NAMES_SHOWN]
-    )
+    reasons = "; ".join(f"{source.source}: {_reason(source) or source.outcome}" for source in unwell[:_NAMES_SHOWN])
     more = f"; and {len(unwell) - _NAMES_SHOWN} more" if len(unwell) > _NAMES_SHOWN else ""
     return Failed(message=f"{len(unwell)} of {len(report.sources)} sources failed. {reasons}{more}")
 
@@ -56,6 +59,17 @@ def final_state(report: RunReport) -> State[Any]:
 def _row(source: SourceReport) -> dict[str, Any]:
     # As many columns as the page shows without scrolling; the journal has the rest. The reason is last: it may be long.
     return _row_of_room(source) if source.corpus == "chat" else _row_of_repository(source)
+
+
+def _row_of_drift(source: SourceReport) -> dict[str, Any]:
+    return {
+        "source": source.name or source.source,
+        "outcome": str(source.outcome),
+        **source.drift.model_dump(),
+        "embedded": source.embedded,
+        "seconds": round(source.seconds, 1),
+        "reason": _reason(source),
+    }
 
 
 def _row_of_room(source: SourceReport) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def _row_of_room(source: SourceReport) -> dict[str, Any]:
         "updated": source.updated,
         "removed": source.removed,
         "seconds": round(source.seconds, 1),
-        "reason": _short(source.reason or ""),
+        "reason": _reason(source),
     }
 
 
@@ -87,8 +101,12 @@ def _row_of_repository(source: SourceReport) -> dict[str, Any]:
         "updated": source.updated,
         "removed": source.removed,
         "seconds": round(source.seconds, 1),
-        "reason": _short(source.reason or ""),
+        "reason": _reason(source),
     }
+
+
+def _reason(source: SourceReport) -> str:
+    return _short("; ".join([*source.notes, *([source.reason] if source.reason else [])]))
 
 
 def _names(sources: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.index.port import NewPoint, Writer
 from huginn.parts import Parts
 from huginn.plan import Plan, WantedPoint
+from huginn.report import Drift
 from huginn.scrub import Clean
 
 PIECE = 256
@@ -35,7 +36,8 @@ _WORDS_ONLY = Item("words_only", "refused by the embedder in an earlier run")
 class Tally:
     """What was done with one source, in numbers; `items` are the places about which something is to be told.
 
-    `done` tells how far it is: the places whose plans are carried out, or the events that were read.
+    `missing`, `stale` and `foreign`: see `huginn.report.Drift`. `done` tells how far it is: the places whose plans are
+    carried out, or the events that were read.
     """
 
     items: dict[str, Item] = field(default_factory=dict)
@@ -46,7 +48,14 @@ class Tally:
     written: int = 0
     updated: int = 0
     removed: int = 0
+    missing: int = 0
+    stale: int = 0
     done: int = 0
+
+    @property
+    def foreign(self) -> int:
+        """How many points were there that nobody wants."""
+        return self.removed
 
     @property
     def told(self) -> dict[str, Any]:
@@ -59,6 +68,7 @@ class Tally:
             "updated": self.updated,
             "removed": self.removed,
             "masked": dict(sorted(self.masked.items())),
+            "drift": Drift(missing=self.missing, stale=self.stale, foreign=self.foreign),
         }
 
 
@@ -123,6 +133,8 @@ class _Job:
         tally.written += len(self.piece.write)
         tally.updated += len(self.piece.update)
         tally.removed += len(self.piece.remove)
+        tally.missing += len(self.piece.missing)
+        tally.stale += len(self.piece.stale) + len(self.piece.update)
         tally.done += self.piece.covers
 
 

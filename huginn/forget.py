@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from huginn.index.port import Place
 from huginn.parts import Parts
 from huginn.report import Corpus
@@ -21,6 +23,16 @@ def forget(parts: Parts, corpus: Corpus, source: str) -> int:
         parts.checkpoints.forget(writer.acknowledge())
         removed.append(len(ids))
     return removed[0]
+
+
+def empty(parts: Parts, corpus: Corpus, sources: Collection[str]) -> None:
+    """Before these sources are taken in from the beginning: forget what is held of them.
+
+    How much of each is gone is in `parts.emptied`. A second try in the same run finds them without a cursor.
+    """
+    for source in known_sources(parts, corpus).intersection(sources):
+        parts.opened.add(source)
+        parts.emptied[source] = forget(parts, corpus, source)
 
 
 def known_sources(parts: Parts, corpus: Corpus) -> set[str]:

@@ -19,6 +19,8 @@ class Parts:
     `ledger` and `points` (how many points the index holds of each source) are as the run found them; `opened` are the
     sources that this run has begun to write since: a second try must not trust what was found before the first.
     `carry` is an index with vectors of the same model; `others` are all further ones on disk that hold this corpus.
+    `compare_all`: no cursor counts, each source is compared as a whole; a text that the embedder has refused is tried
+    again. `start_over`: the points of the sources that are named go first; `emptied` are those, with how many went.
     `progress` is told where the count of a source can be read. `purged` is what the purge record says.
     """
 
@@ -29,6 +31,9 @@ class Parts:
     points: Mapping[str, int]
     carry: Index | None = None
     others: Callable[[], Iterable[Index]] = tuple
+    compare_all: bool = False
+    start_over: bool = False
     opened: set[str] = field(default_factory=set)
+    emptied: dict[str, int] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     purged: Purged = field(default_factory=Purged)

@@ -49,7 +49,8 @@ class Plan:
     stay so. `remove` goes after the new points are written; `vanished` are those of `remove` that nothing takes the
     place of: they go also when nothing can be embedded. `remove_first` holds text that must disappear: it goes before
     anything of this plan is embedded, whatever happens then. An id in it may be in `write` as well.
-    `covers`: how many places of the source are level with it, for whoever watches.
+    Of the ids in `write`, `missing` are not there, and `stale` are there with another text; the rest are asked of the
+    embedder again. `covers`: how many places of the source are level with it, for whoever watches.
     """
 
     write: tuple[WantedPoint, ...]
@@ -59,6 +60,8 @@ class Plan:
     words_only: frozenset[str]
     vanished: frozenset[str] = frozenset()
     remove_first: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+    stale: frozenset[str] = frozenset()
     covers: int = 0
 
     def pieces(self, size: int) -> Iterator[Plan]:
@@ -77,19 +80,32 @@ class Plan:
         yield replace(self, write=cuts[-1], remove_first=first)
 
 
-def plan(wanted: Iterable[WantedPoint], stored: Iterable[StoredPoint], *, remove_first: Collection[str] = ()) -> Plan:
+def plan(
+    wanted: Iterable[WantedPoint],
+    stored: Iterable[StoredPoint],
+    *,
+    remove_first: Collection[str] = (),
+    ask_again: bool = False,
+) -> Plan:
     """The plan that turns `stored` into `wanted`; both of the same places.
 
-    Stored points in `remove_first` count as not there: what is wanted under their ids is written whole.
+    Stored points in `remove_first` count as not there: what is wanted under their ids is written whole. `ask_again`:
+    a point without a vector is written again, in case the embedder takes its text by now.
     """
     left = {point.id: point for point in stored if point.id not in remove_first}
     write: list[WantedPoint] = []
     keep: list[WantedPoint] = []
     update: dict[str, Payload] = {}
     words_only: set[str] = set()
+    missing: set[str] = set()
+    stale: set[str] = set()
     for point in wanted:
         there = left.pop(point.id, None)
-        if there is None or there.payload.get("embedded_sha256") != point.payload.embedded_sha256:
+        if there is None:
+            missing.add(point.id)
+        elif there.payload.get("embedded_sha256") != point.payload.embedded_sha256:
+            stale.add(point.id)
+        if there is None or point.id in stale or (ask_again and not there.has_vector):
             write.append(point)
             continue
         keep.append(point)
@@ -105,4 +121,6 @@ def plan(wanted: Iterable[WantedPoint], stored: Iterable[StoredPoint], *, remove
         remove=frozenset(left),
         words_only=frozenset(words_only),
         remove_first=frozenset(remove_first),
+        missing=frozenset(missing),
+        stale=frozenset(stale),
     )

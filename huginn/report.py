@@ -6,6 +6,7 @@ only, never text of a file or a message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
@@ -47,6 +48,18 @@ class CursorMove(_Document):
     after: str | None = None
 
 
+class Drift(_Document):
+    """How the index differed from upstream at the places that were looked at; in a backfill these are all places.
+
+    `missing` points were wanted and not there, `stale` ones there with another text or payload, `foreign` ones there
+    and wanted by nobody. What came upstream since the last refresh counts like what was lost.
+    """
+
+    missing: int = 0
+    stale: int = 0
+    foreign: int = 0
+
+
 class SourceReport(_Document):
     """What a run did with one source.
 
@@ -57,6 +70,8 @@ class SourceReport(_Document):
 
     Of a room, whose `source` is its id and whose `name` its alias, all counts are of this run: `messages` that are new
     or have another text now, `edits` and `redactions` that came in, and events that were skipped.
+
+    `notes` are what somebody should read although nothing failed, such as that most of its points are gone.
     """
 
     source: str
@@ -82,6 +97,8 @@ class SourceReport(_Document):
     updated: int = 0
     removed: int = 0
     masked: dict[str, int] = Field(default_factory=dict)
+    drift: Drift = Drift()
+    notes: list[str] = Field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -147,6 +164,20 @@ def run_outcome(sources: list[SourceReport]) -> RunOutcome:
     if well == len(sources):
         return RunOutcome.OK
     return RunOutcome.PARTIAL if well else RunOutcome.FAILED
+
+
+def as_one(flow: str, reports: Sequence[RunReport]) -> RunReport:
+    """Several runs, one for each corpus, told as one. The last tells how the index stands."""
+    sources = [source for report in reports for source in report.sources]
+    told = {
+        "flow": flow,
+        "started": reports[0].started,
+        "sources": sources,
+        "outcome": run_outcome(sources),
+        "unavailable": sorted({part for report in reports for part in report.unavailable}),
+        "notes": list(dict.fromkeys(note for report in reports for note in report.notes)),
+    }
+    return reports[-1].model_copy(update=told)
 
 
 class ItemStatus(_Document):

@@ -19,10 +19,11 @@ from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
 from huginn.embed.probe import Witnessed, carry_witness, take_note_of_software, witness_of
-from huginn.errors import HuginnError, Unavailable, unforeseen
+from huginn.errors import HuginnError, Refused, Unavailable, unforeseen
 from huginn.forge.intake import ForgeIntake
 from huginn.index.opening import Opened, labels, open_for_refresh
 from huginn.lock import writer_lock
+from huginn.losses import with_losses
 from huginn.parts import Parts
 from huginn.progress import Progress
 from huginn.purges import PurgeRecord, standing
@@ -33,6 +34,8 @@ from huginn.settings import Settings
 
 FLOWS: dict[Corpus, str] = {"forge": "forge-refresh", "chat": "chat-refresh"}
 FLOW = FLOWS["forge"]
+BACKFILL = "backfill"
+REBUILD = "rebuild"
 _INDEX_WAIT_SECONDS = 30.0  # a search may hold the embedded shard for a moment
 
 
@@ -93,7 +96,7 @@ class Run:
         """
         try:
             with self.progress.at_work_on(name):
-                return self._intake.refresh(name)
+                return self._after_emptying(self._intake.refresh(name))
         except Unavailable:
             raise
         except HuginnError as error:
@@ -108,12 +111,14 @@ class Run:
         if isinstance(error, Unavailable) and error.part != "upstream":
             self._unavailable.add(error.part)
         cursor = self._parts.ledger.cursor(name).position
-        return SourceReport(
-            source=name,
-            corpus=self._intake.corpus,
-            outcome=SourceOutcome.FAILED,
-            reason=str(error),
-            cursor={"before": cursor, "after": cursor},
+        return self._after_emptying(
+            SourceReport(
+                source=name,
+                corpus=self._intake.corpus,
+                outcome=SourceOutcome.FAILED,
+                reason=str(error),
+                cursor={"before": cursor, "after": None if name in self._parts.emptied else cursor},
+            )
         )
 
     def finish(self, reports: Sequence[SourceReport]) -> RunReport:
@@ -121,7 +126,7 @@ class Run:
 
         Nothing may be written afterwards: a large index may get a graph, on a copy, which then takes its place.
         """
-        sources = list(reports)
+        sources = with_losses(reports, self._parts, dry_run=self.dry_run)
         if not self.dry_run:
             sources += self._intake.end(reports)
         rebuild = self.rebuild if self.dry_run else settle(self._opened, self._parts.checkpoints)
@@ -143,6 +148,16 @@ class Run:
         note = self._opened.build_graph()
         return report.model_copy(update={"notes": [*report.notes, note], "finished": now()}) if note else report
 
+    def _after_emptying(self, report: SourceReport) -> SourceReport:
+        """The report of a source with the points counted that went before it was taken in anew."""
+        gone = self._parts.emptied.get(report.source)
+        if gone is None:
+            return report
+        told: dict[str, object] = {"removed": report.removed + gone}
+        if report.outcome in (SourceOutcome.FAILED, SourceOutcome.UNREAD):
+            told["notes"] = [*report.notes, f"all {gone} points of it are gone; the next refresh takes it in again"]
+        return report.model_copy(update=told)
+
 
 @contextmanager
 def open_run(
@@ -154,16 +169,21 @@ def open_run(
     dry_run: bool = False,
     wait: float = 0.0,
     rebuild: bool = False,
+    compare_all: bool = False,
+    start_over: bool = False,
 ) -> Iterator[Run]:
     """Open a run over all sources of a corpus, or those named in `only`. `flow`: its name in the journal.
 
     `rebuild`: build an index of other rules or another model anew, also where the settings say to ask first, and where
-    the model gives other vectors than before under the same digest.
+    the model gives other vectors than before under the same digest. `compare_all` and `start_over`: see
+    `huginn.parts.Parts`; `start_over` is for sources that are named in `only`.
 
     Raises `Busy` when another writer does not end within `wait` seconds, `Refused` for a name in `only` that the
     settings do not know, `Unavailable` when the index, the checkpoint store, the disk or the homeserver cannot be used.
     """
     flow = flow or FLOWS[corpus]
+    if start_over and not only:
+        raise Refused("only", "nothing is named to be taken in from the beginning", next_step="name the sources")
     started = now()
     with closing(_intake(settings, corpus, only)) as intake, writer_lock(settings.state, flow, wait=wait):
         scrub.prepare(settings.state / "cache")
@@ -190,6 +210,8 @@ def open_run(
                 carry=carry,
                 others=opened.all_others,
                 purged=purged,
+                compare_all=compare_all,
+                start_over=start_over and not dry_run,
             )
             names = intake.begin(parts, dry_run=dry_run)
             yield Run(

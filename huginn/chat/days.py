@@ -20,19 +20,25 @@ from huginn.purges import Purged
 
 
 class Days:
-    """The days of one reading. `places` are the first events of all windows that were looked at, `chunks` their number.
+    """The days of one reading. `places` are the first events of all windows that were looked at, `chunks` their number,
+    `rewritten` those windows that went first and come again.
 
     `is_whole`: the room is read from its beginning, so what was stored before counts only as far as it comes again;
     what does not is `unwanted` in the end. A message that the record says is `purged` is in no plan, whoever wants it.
+    `ask_again`: see `huginn.plan.plan`.
     """
 
-    def __init__(self, room: ScopedRoom, index: Index, purged: Purged, *, is_whole: bool) -> None:
+    def __init__(
+        self, room: ScopedRoom, index: Index, purged: Purged, *, is_whole: bool, ask_again: bool = False
+    ) -> None:
         self.places: set[str] = set()
         self.chunks = 0
+        self.rewritten = 0
         self._room = room
         self._index = index
         self._purged = purged
         self._is_whole = is_whole
+        self._ask_again = ask_again
         self._wanted: dict[date, set[str]] = {}
         self._there: dict[date, set[str]] = {}
         self._held: dict[str, Line] = {}
@@ -87,10 +93,13 @@ class Days:
             self._held = {line.event_id: line for line in cut[-1].lines}
         self.chunks += len(wanted) - len(held)
         self.places |= {point.place for point in wanted} | {str(point.payload["event_id"]) for point in stored}
-        difference = plan(wanted, stored)
+        difference = plan(wanted, stored, ask_again=self._ask_again)
+        rewritten = (difference.missing & gone) - held
+        self.rewritten += len(rewritten)
+        difference = replace(difference, missing=difference.missing - rewritten, stale=difference.stale | rewritten)
         if self._is_whole:
             self._wanted[day] = {point.id for point in wanted} - held
-            self._there[day] = {point.id for point in difference.keep}
+            self._there[day] = {point.id for point in wanted} - difference.missing - difference.stale
             difference = replace(difference, remove=frozenset())  # the day may go on in the next batch
         return _without(difference, held)
 
@@ -101,5 +110,7 @@ def _without(difference: Plan, held: Collection[str]) -> Plan:
         difference,
         write=tuple(point for point in difference.write if point.id not in held),
         keep=tuple(point for point in difference.keep if point.id not in held),
+        missing=difference.missing.difference(held),
+        stale=difference.stale.difference(held),
         update={point_id: payload for point_id, payload in difference.update.items() if point_id not in held},
     )

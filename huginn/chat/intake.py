@@ -17,8 +17,8 @@ from huginn.chat.notes import LEVEL, RoomNote, RoomNotes, upstream_of
 from huginn.chat.reading import SignSeen
 from huginn.chat.scope import Refusal, Rules, ScopedRoom, Unread, accepted_before, judge
 from huginn.chat.sync import Upstream, is_level, refresh
-from huginn.errors import Refused
-from huginn.forget import forget, known_sources
+from huginn.errors import Refused, Unavailable
+from huginn.forget import empty, forget, known_sources
 from huginn.parts import Parts
 from huginn.report import Corpus, SourceOutcome, SourceReport, now
 from huginn.settings import Settings
@@ -46,12 +46,23 @@ class ChatIntake:
         self._parts, self._dry_run = parts, dry_run
         self._notes = RoomNotes(parts.checkpoints.store, self._fingerprint, parts.index.id)
         self._noted, level = self._notes.all()
-        self._joined = self._homeserver.joined_rooms()
-        self._direct = self._listed_as_direct()
-        level, self._changes = self._changed_since(level)
+        if parts.start_over:
+            empty(parts, "chat", self._named([]))
+        self._known = known_sources(parts, "chat")
+        try:
+            level = self._ask(level)
+        except Unavailable as error:
+            if parts.emptied:
+                gone = f"{sum(parts.emptied.values())} points of the rooms named are gone"
+                raise Unavailable(
+                    error.part,
+                    f"{error.reason.removeprefix(f'{error.part}: ')}; {gone}",
+                    next_step="the next refresh takes them in again",
+                ) from None
+            raise
         following = self._changes.token if self._only else LEVEL
         self._upstream = Upstream(self._homeserver, self._rules, self._fingerprint, level, following)
-        left = sorted(known_sources(parts, "chat") - self._joined)
+        left = sorted(self._known - self._joined)
         if self._only:
             return self._named(left)
         due = [room for room in sorted(self._joined) if self._is_due(room)]
@@ -87,6 +98,13 @@ class ChatIntake:
         """Close the connection to the homeserver."""
         self._homeserver.close()
 
+    def _ask(self, level: str | None) -> str | None:
+        """What the homeserver says of all rooms, and since which token; None: from the beginning."""
+        self._joined = self._homeserver.joined_rooms()
+        self._direct = self._listed_as_direct()
+        level, self._changes = self._changed_since(level)
+        return level
+
     def _listed_as_direct(self) -> frozenset[str] | None:
         try:
             return self._homeserver.direct_rooms()
@@ -110,7 +128,7 @@ class ChatIntake:
             return True
         note = self._noted[room]
         if note.reason is not None:
-            return False
+            return room in self._known  # what is held of it must go
         scoped = accepted_before(room, note.alias)
         is_idle = room not in self._changes.rooms
         return not (is_idle and is_level(self._parts.ledger.cursor(room), scoped, self._upstream, self._parts))
@@ -124,6 +142,7 @@ class ChatIntake:
             and room not in self._changes.state_changed
             and note.is_listed_direct == (room in (self._direct or ()))
             and note.checked is not None
+            and (note.reason is not None or not self._parts.compare_all)
             and now() - note.checked < _STATE_IS_GOOD_FOR
         )
 
@@ -168,7 +187,7 @@ class ChatIntake:
         """Forget what is held of a room that is out of scope."""
         removed = 0
         if not self._dry_run:
-            if room in known_sources(self._parts, "chat") or room in self._parts.opened:
+            if room in self._known or room in self._parts.opened:
                 removed = forget(self._parts, "chat", room)
             self._note(room, refusal)
         return SourceReport(

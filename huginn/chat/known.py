@@ -89,6 +89,18 @@ class KnownEvents:
             )
         self._new, self._aimed, self._has_stored = {}, {}, True
 
+    @staticmethod
+    def struck(store: Store, room: str, *, after: str = "", limit: int) -> list[str]:
+        """The ids of events of a room that are known to be redacted, in any index: those behind `after`, in order."""
+        with store.transaction() as db:
+            rows = db.execute(
+                "SELECT DISTINCT id FROM (SELECT event AS id FROM known_events WHERE room = $room AND kind = 'pruned' "
+                "UNION ALL SELECT target FROM known_events WHERE room = $room AND kind = 'redaction') "
+                "WHERE id > $after ORDER BY id LIMIT $limit",
+                {"room": room, "after": after, "limit": limit},
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
     def _stored(self, ids: Collection[str], column: Literal["event", "target"] = "event") -> list[Known]:
         if not self._has_stored or not ids:
             return []

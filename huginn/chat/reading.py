@@ -42,13 +42,22 @@ class UnknownRedaction(Exception):
 
 @dataclass
 class RoomTally(Tally):
-    """What was done with a room, in numbers. `places` are those that were looked at."""
+    """What was done with a room, in numbers. `places` are those that were looked at.
+
+    `rewritten` points went first, for a text that had to disappear, and came again with another.
+    """
 
     messages: int = 0
     edits: int = 0
     redactions: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     places: set[str] = field(default_factory=set)
+    rewritten: int = 0
+
+    @property
+    def foreign(self) -> int:
+        """How many points were there that nobody wants."""
+        return self.removed - self.rewritten
 
 
 class Reading:
@@ -68,7 +77,7 @@ class Reading:
         self._rules = rules
         self._is_whole = is_whole
         self._dry_run = dry_run
-        self._days = Days(room, parts.index, parts.purged, is_whole=is_whole)
+        self._days = Days(room, parts.index, parts.purged, is_whole=is_whole, ask_again=parts.compare_all)
         self._elsewhere = Elsewhere(room, parts)
         parts.progress.follow(room.id, lambda: self.tally.done)
         self._away: HuginnError | None = None
@@ -86,6 +95,7 @@ class Reading:
         if self._is_whole:
             self._remove_unwanted(writer)
         self.tally.chunks, self.tally.places = self._days.chunks, self._days.places
+        self.tally.rewritten = self._days.rewritten
         return self._away
 
     def _batches(self, since: str | None) -> Iterator[tuple[list[object], bool]]:

@@ -71,6 +71,7 @@ def since_of(cursor: Cursor, room: ScopedRoom, upstream: Upstream, parts: Parts)
     """Where to read on; None where nothing of the cursor can be relied on, so that the whole room is read."""
     is_trusted = (
         not cursor.is_open
+        and not parts.compare_all
         and room.id not in parts.opened
         and (cursor.fingerprint or "").startswith(fingerprint_of_texts(upstream.fingerprint, parts.purged, room.id))
         and cursor.points == parts.points.get(room.id, 0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from huginn.cli import terminal
 
 if TYPE_CHECKING:
-    from huginn.report import RunReport, SourceOutcome, SourceReport
+    from huginn.report import Drift, RunReport, SourceOutcome, SourceReport
 
 
 def show(report: RunReport) -> None:
@@ -67,6 +67,8 @@ def _name(source: SourceReport) -> str:
 
 def _remarks(report: RunReport) -> Iterator[str]:
     """What does not fit into a table: reasons, rewritten history, masked secrets, places that failed."""
+    from huginn.report import Drift
+
     for source in report.sources:
         remarks = [source.reason] if source.reason else []
         if source.corpus == "chat" and source.skipped:
@@ -85,14 +87,27 @@ def _remarks(report: RunReport) -> Iterator[str]:
         if source.masked:
             kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(source.masked.items()))
             remarks.append(f"masked secrets: {kinds}")
+        if report.flow == "backfill" and source.drift != Drift():
+            remarks.append(f"drift: {_drift(source.drift)}")
+        remarks += source.notes
         for remark in remarks:
             yield f"{_name(source)}: {terminal.harmless_line(remark)}"
+    if (
+        report.flow == "backfill"
+        and report.outcome == "ok"
+        and all(source.drift == Drift() for source in report.sources)
+    ):
+        yield "no drift"
     if report.rebuild:
         yield terminal.harmless_line(report.rebuild.told())
     for note in report.notes:
         yield terminal.harmless_line(note)
     if report.reason:
         yield terminal.harmless_line(report.reason)
+
+
+def _drift(drift: Drift) -> str:
+    return f"{drift.missing} missing, {drift.stale} stale, {drift.foreign} foreign"
 
 
 def _place(source: SourceReport) -> str:

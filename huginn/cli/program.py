@@ -13,6 +13,7 @@ import click
 
 from huginn import __version__
 from huginn.cli import failures, terminal
+from huginn.cli.backfill import backfill
 from huginn.cli.chat import chat
 from huginn.cli.doctor import doctor
 from huginn.cli.exits import ExitCode, manual
@@ -23,6 +24,7 @@ from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
 from huginn.cli.search import search, sources
 from huginn.cli.status import status
+from huginn.cli.verify import verify
 from huginn.errors import HuginnError
 
 
@@ -52,7 +54,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, rebuild, search, sources, chat, purge, status):
+for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, purge, status, verify):
     program.add_command(command)
 
 

@@ -71,7 +71,10 @@ def refresh(corpus: str, only: tuple[str, ...], dry_run: bool, as_json: bool) ->
 
 
 def tell_of(run: Callable[[], RunReport], corpus: str, dry_run: bool, as_json: bool) -> ExitCode:
-    """Run, and print the report; a run that cannot begin is a report too where a document is wanted."""
+    """Run, and print the report; a run that cannot begin is a report too where a document is wanted.
+
+    `corpus`: of what it is a refresh; or the name of another kind of run.
+    """
     try:
         report = run()
     except (HuginnError, OSError) as raised:
@@ -87,15 +90,34 @@ def tell_of(run: Callable[[], RunReport], corpus: str, dry_run: bool, as_json: b
     return _exit_code(report)
 
 
+def run_all(names: Sequence[str], flow: str | None, *, quiet: bool, **options: bool) -> RunReport:
+    """One run for each corpus that the names lie in, none meaning all, told as one.
+
+    `flow` names them in the journal, each with its corpus; None: as refreshes. `options`: see `huginn.run.open_run`.
+    """
+    from huginn.report import as_one
+    from huginn.sources import by_corpus
+
+    chosen = by_corpus(load_settings(), names)
+    reports = [
+        run_corpus(corpus, only, quiet=quiet, flow=f"{flow}-{corpus}" if flow else None, **options)
+        for corpus, only in chosen.items()
+    ]
+    return as_one(flow or reports[-1].flow, reports)
+
+
 def run_corpus(
-    corpus: Corpus, only: Sequence[str] = (), *, dry_run: bool = False, quiet: bool, rebuild: bool = False
+    corpus: Corpus, only: Sequence[str] = (), *, quiet: bool, flow: str | None = None, **options: bool
 ) -> RunReport:
-    """Refresh sources of a corpus, telling how far it is unless it shall be `quiet`."""
+    """Refresh sources of a corpus, telling how far it is unless it shall be `quiet`.
+
+    `flow`: its name in the journal; `options`: see `huginn.run.open_run`.
+    """
     settings = load_settings()
     from huginn.run import open_run
 
     with (
-        open_run(settings, corpus=corpus, only=only, dry_run=dry_run, rebuild=rebuild) as run,
+        open_run(settings, corpus=corpus, flow=flow, only=only, **options) as run,
         shown(run, quiet=quiet) as done,
     ):
         if run.rebuild is not None and not quiet:
@@ -114,7 +136,7 @@ def _refresh_one(run: Run, source: str) -> SourceReport:
 def _report_of_none(error: HuginnError, corpus: str, *, dry_run: bool) -> RunReport:
     """The document of a run that could not begin, or not be finished."""
     from huginn.report import RunOutcome, RunReport, now
-    from huginn.run import FLOWS
+    from huginn.run import BACKFILL, FLOWS, REBUILD
 
     outcome = RunOutcome.FAILED
     if isinstance(error, Busy):
@@ -124,7 +146,7 @@ def _report_of_none(error: HuginnError, corpus: str, *, dry_run: bool) -> RunRep
     moment = now()
     return RunReport(
         run="",
-        flow=next((flow for name, flow in FLOWS.items() if name == corpus), ""),
+        flow=corpus if corpus in (BACKFILL, REBUILD) else next((FLOWS[one] for one in FLOWS if one == corpus), ""),
         outcome=outcome,
         reason=str(error),
         dry_run=dry_run,

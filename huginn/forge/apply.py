@@ -44,7 +44,7 @@ def apply(source: Source, mirror: Mirror, look: Look, parts: Parts) -> tuple[Fil
     tally = FileTally()
     parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
     writer = parts.index.writer("forge", source.name)
-    away = carry_out(_plans(source, mirror, look, parts.index, tally), writer, parts, tally)
+    away = carry_out(_plans(source, mirror, look, parts, tally), writer, parts, tally)
     for other in parts.others():
         _remove_elsewhere(other, source.name, look, tally)
     receipt = writer.acknowledge()
@@ -57,21 +57,22 @@ def rehearse(source: Source, mirror: Mirror, look: Look, parts: Parts) -> FileTa
     """What `apply` would do, in numbers: nothing is embedded and nothing written."""
     tally = FileTally()
     parts.progress.follow(source.name, lambda: tally.done, total=len(look.touched))
-    rehearse_plans(_plans(source, mirror, look, parts.index, tally), parts, tally)
+    rehearse_plans(_plans(source, mirror, look, parts, tally), parts, tally)
     return tally
 
 
-def _plans(source: Source, mirror: Mirror, look: Look, index: Index, tally: FileTally) -> Iterator[Plan]:
+def _plans(source: Source, mirror: Mirror, look: Look, parts: Parts, tally: FileTally) -> Iterator[Plan]:
     """One plan for each batch of touched paths."""
-    is_new = index.count(Place(corpus="forge", sources=[source.name])) == 0
+    is_new = parts.index.count(Place(corpus="forge", sources=[source.name])) == 0
     with mirror.blobs() as read:
         for paths, wanted in _batches(source, look, read, tally):
             stored: list[StoredPoint] = []
             if not is_new:
-                stored = list(index.stored(Place(corpus="forge", sources=[source.name], paths=paths)))
+                stored = list(parts.index.stored(Place(corpus="forge", sources=[source.name], paths=paths)))
             full = {point.place for point in wanted}
             vanished = frozenset(point.id for point in stored if point.payload["path"] not in full)
-            yield replace(plan(wanted, stored), vanished=vanished, covers=len(paths))
+            difference = plan(wanted, stored, ask_again=parts.compare_all)
+            yield replace(difference, vanished=vanished, covers=len(paths))
 
 
 def _batches(

@@ -9,7 +9,7 @@ from huginn.forge.folder import mirror_folder, sweep
 from huginn.forge.listing import RefusedSource, Source, list_sources
 from huginn.forge.mirror import Mirror
 from huginn.forge.sync import refresh
-from huginn.forget import forget, known_sources
+from huginn.forget import empty, forget, known_sources
 from huginn.parts import Parts
 from huginn.report import Corpus, SourceOutcome, SourceReport
 from huginn.settings import Settings
@@ -28,6 +28,8 @@ class ForgeIntake:
     def begin(self, parts: Parts, *, dry_run: bool) -> Sequence[str]:
         """The names of the repositories to refresh, refused ones included."""
         self._parts, self._dry_run = parts, dry_run
+        if parts.start_over:
+            empty(parts, "forge", [name for name in self._names if isinstance(self._listed[name], Source)])
         return self._names
 
     def refresh(self, name: str) -> SourceReport:

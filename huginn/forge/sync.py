@@ -62,6 +62,7 @@ def _is_trusted(source: Source, mirror: Mirror, cursor: Cursor, parts: Parts) ->
     """Whether the cursor says truly what the index holds: closed, of these settings, and as many points."""
     return (
         not cursor.is_open
+        and not parts.compare_all
         and source.name not in parts.opened
         and cursor.fingerprint == _fingerprint(source, mirror)
         and cursor.points == parts.points.get(source.name, 0)

@@ -54,8 +54,8 @@ class SynapseWorkspace(Workspace):
         }
         return Settings.model_validate(values, context={"folder": self.root})
 
-    def refresh(self, *only: str, dry_run: bool = False, rebuild: bool = False) -> RunReport:
-        with open_run(self.settings, corpus="chat", only=only, dry_run=dry_run, rebuild=rebuild) as run:
+    def refresh(self, *only: str, **options: bool) -> RunReport:
+        with open_run(self.settings, corpus="chat", only=only, **options) as run:  # type: ignore[arg-type] # flags of a run
             return run.finish([self._one(run, name) for name in run.sources])
 
     def report_of(self, room: str) -> SourceReport:

@@ -49,10 +49,10 @@ class ChatWorkspace(Workspace):
         }
         return Settings.model_validate(values, context={"folder": self.root})
 
-    def refresh(self, *only: str, dry_run: bool = False, rebuild: bool = False) -> RunReport:
+    def refresh(self, *only: str, **options: bool) -> RunReport:
         with (
             patch.object(huginn.chat.intake, "open_homeserver", lambda _: self.homeserver),
-            open_run(self.settings, corpus="chat", only=only, dry_run=dry_run, rebuild=rebuild) as run,
+            open_run(self.settings, corpus="chat", only=only, **options) as run,  # type: ignore[arg-type] # flags of a run
         ):
             return run.finish([_one(run, name) for name in run.sources])
 

@@ -78,6 +78,17 @@ class ModelRoom:
                 event["unsigned"] = {"redacted_because": {"event_id": redaction, "type": "m.room.redaction"}}
         return redaction
 
+    def purge(self, *event_ids: str) -> None:
+        """Purge events from the history, as an admin does: they are served no more, and nobody is told.
+
+        A redaction that aims at one of them goes with it.
+        """
+        self.events = [
+            (position, event)
+            for position, event in self.events
+            if event["event_id"] not in event_ids and event.get("redacts") not in event_ids
+        ]
+
     def get(self, event_id: str) -> dict[str, Any] | None:
         return next((event for _, event in self.events if event["event_id"] == event_id), None)
 

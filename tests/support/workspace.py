@@ -44,10 +44,18 @@ class Workspace:
             context={"folder": self.root},
         )
 
-    def refresh(self, *only: str, dry_run: bool = False, rebuild: bool = False) -> RunReport:
+    def refresh(self, *only: str, **options: bool) -> RunReport:
         """Refresh one source after the other, as a driver does."""
-        with open_run(self.settings, only=only, dry_run=dry_run, rebuild=rebuild) as run:
+        with open_run(self.settings, only=only, **options) as run:  # type: ignore[arg-type] # flags of a run
             return run.finish([self._one(run, name) for name in run.sources])
+
+    def backfill(self, *only: str, **options: bool) -> RunReport:
+        """Compare with the whole of what upstream says."""
+        return self.refresh(*only, compare_all=True, **options)
+
+    def start_over(self, *only: str) -> RunReport:
+        """Take sources in from the beginning, after their points are gone."""
+        return self.refresh(*only, start_over=True)
 
     def refresh_one(self, *, dry_run: bool = False) -> SourceReport:
         """Refresh, and the report of the only source."""

@@ -108,7 +108,7 @@ def test_rooms_are_told_with_their_messages_and_what_was_skipped(huginn: Command
     }
     ended = huginn("refresh", "chat", "--only", "!a")
     assert ended.code == ExitCode.SOME_FAILED
-    assert run.asked == {"corpus": "chat", "only": ("!a",), "dry_run": False, "rebuild": False}
+    assert run.asked == {"corpus": "chat", "flow": None, "only": ("!a",), "dry_run": False}
     heading, *lines = ended.out.splitlines()
     assert heading.split() == ["source", "outcome", "messages", "edits", "redacted", "skipped", "written", "removed"]
     assert lines[0].split() == ["#herons:example.org", "ok", "30", "2", "1", "14", "6", "1"]
@@ -140,7 +140,7 @@ def test_a_dry_run_says_that_nothing_was_written(huginn: CommandLine, run: FakeR
     run.prepared = {"heron": source("heron", "ok", written=7)}
     ended = huginn("refresh", "forge", "--dry-run", "--only", "heron", "--only", "wren")
     assert ended.code == ExitCode.WELL
-    assert run.asked == {"corpus": "forge", "only": ("heron", "wren"), "dry_run": True, "rebuild": False}
+    assert run.asked == {"corpus": "forge", "flow": None, "only": ("heron", "wren"), "dry_run": True}
     assert ended.out.splitlines()[-1] == "dry run: 1 source: 1 ok; 7 chunks to write, 0 to remove"
 
 

@@ -25,7 +25,13 @@ ROOT = Path(__file__).parents[2]
 def test_every_deployment_names_a_flow_that_is_there_and_runs_one_at_a_time() -> None:
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
 
-    assert [deployment["name"] for deployment in deployments] == ["forge-refresh", "chat-refresh", "purge-window"]
+    assert [deployment["name"] for deployment in deployments] == [
+        "forge-refresh",
+        "chat-refresh",
+        "purge-window",
+        "backfill",
+        "room-rebuild",
+    ]
     for deployment in deployments:
         path, _, function = deployment["entrypoint"].partition(":")
         flow = getattr(import_module(path.removesuffix(".py").replace("/", ".")), function)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
@@ -14,7 +15,7 @@ from huginn.cli.checks import Finding
 from huginn.cli.exits import MEANING
 from huginn.cli.program import program
 from huginn.purging import PurgeReport
-from huginn.report import ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
+from huginn.report import Drift, ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
 from huginn.search import (
     ChatCitation,
     Following,
@@ -30,6 +31,7 @@ from huginn.search import (
     SearchResult,
 )
 from huginn.settings import RepositorySettings, Settings
+from huginn.verify import Fault, FaultKind, VerifyReport
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 
@@ -76,13 +78,14 @@ def test_every_command_is_listed_with_its_options(command: str) -> None:
 @pytest.mark.parametrize(
     ("title", "models"),
     [
-        ("refresh", (RunReport, SourceReport)),
+        ("refresh", (RunReport, SourceReport, Drift)),
         ("status", (StatusReport, SourceStatus, ItemStatus)),
         ("search", (SearchResult, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
         ("chat search", (Listing, ListQuery, RoomMessage)),
         ("chat window", (MessageWindow,)),
         ("purge", (PurgeReport,)),
         ("doctor", (Finding,)),
+        ("verify", (VerifyReport, Fault)),
     ],
 )
 def test_every_field_of_a_document_is_described(title: str, models: tuple[type[BaseModel], ...]) -> None:
@@ -90,6 +93,12 @@ def test_every_field_of_a_document_is_described(title: str, models: tuple[type[B
     for model in models:
         missing = [name for name in model.model_fields if not re.search(rf'[`"\.]{name}[`"\[]', text)]
         assert missing == []
+
+
+def test_every_kind_of_fault_is_described() -> None:
+    table = section("verify")
+    kinds = [kind for of_some in get_args(FaultKind) for kind in get_args(of_some) or (of_some,)]
+    assert [kind for kind in kinds if f"| `{kind}` |" not in table] == []
 
 
 def test_a_query_has_an_option_for_each_field() -> None:
