@@ -296,7 +296,7 @@ def test_without_its_embedder_the_points_are_gone_and_the_next_refresh_fills_it(
     with embedder_away():
         (source,) = forge.start_over("one").sources
     assert (source.outcome, source.removed, source.cursor.after) == ("failed", len(before), None)
-    assert f"all {len(before)} points of it are gone; the next refresh takes it in again" in source.notes
+    assert source.notes == [f"all {len(before)} points of it are gone; the next refresh takes it in again"]
     assert forge.points() == {}
     forge.refresh()
     assert forge.points() == before
