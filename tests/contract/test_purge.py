@@ -23,6 +23,7 @@ from huginn.purging import Request, entries, lift, purge
 from tests.support.chat_workspace import ChatWorkspace
 from tests.support.faults import Fuse, Killed, fused
 from tests.support.model_homeserver import HOUR, READER, START, ModelRoom
+from tests.support.qdrant_server import StandIn
 from tests.support.workspace import Workspace
 
 A = "@a:example.org"
@@ -342,9 +343,33 @@ def test_a_torn_last_line_is_no_error_and_any_other_is_refused(workspace: ChatWo
         workspace.refresh()
 
 
+def test_on_a_server_a_purge_does_the_same(tmp_path: Path, standin: StandIn) -> None:
+    workspace = ChatWorkspace(tmp_path, {}, index_settings={"url": standin.url, "timeout_seconds": 5})
+    room = workspace.homeserver.new_room("garden")
+    room.send(A, "heron", START + HOUR - 1)
+    room.send(A, "walrus", START + HOUR)
+    workspace.refresh()
+    report = workspace.purge(room.id, datetime.min.replace(tzinfo=UTC), FROM)
+    assert (report.messages, report.written, report.pending) == (1, 1, None)
+    assert "heron" not in in_all_indexes(workspace)
+    assert "walrus" in in_all_indexes(workspace)
+    assert [source.outcome for source in workspace.refresh().sources] == ["unchanged"]
+
+
 def test_no_purged_word_is_in_the_state_beside_the_vector_store(workspace: ChatWorkspace, garden: ModelRoom) -> None:
     workspace.purge(garden.id, FROM, TO)
     workspace.refresh()
     for path in workspace.settings.state.rglob("*"):
         if path.is_file() and "index" not in path.relative_to(workspace.settings.state).parts:
             assert b"walrus" not in path.read_bytes(), path
+
+
+def test_spans_at_the_ends_of_time_stop_no_later_run(workspace: ChatWorkspace, garden: ModelRoom) -> None:
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    assert workspace.purge(garden.id, first, first + timedelta(days=1)).messages == 0
+    assert workspace.purge(garden.id, first, moment_of(START + HOUR)).messages == 1
+    assert workspace.purge(garden.id, TO, last).messages == 1
+    assert workspace.refresh().outcome == "ok"
+    assert "heron" not in workspace.texts()
+    assert "walrus" in workspace.texts()
+    assert as_built_fresh(workspace)
