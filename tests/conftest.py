@@ -27,16 +27,11 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Two processes share the tests by file, so that what a file sets up is set up once.
 
-    One of them has Prefect and one, perhaps the same, has Synapse.
+    One of them has Prefect and Synapse.
     """
     for item in items:
-        has_server = item.path.parent.name == "live" and item.path.stem in (
-            "test_forge_refresh",
-            "test_flow_rules",
-            "test_chat_refresh",
-        )
-        has_synapse = "synapse" in getattr(item, "fixturenames", ())
-        group = "prefect" if has_server else "synapse" if has_synapse else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-        if has_synapse:
+        fixtures = getattr(item, "fixturenames", ())
+        needs_server = "host" in fixtures or "synapse" in fixtures
+        item.add_marker(pytest.mark.xdist_group("servers" if needs_server else item.path.stem))
+        if needs_server:
             item.add_marker(pytest.mark.slow)

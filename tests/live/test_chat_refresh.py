@@ -13,7 +13,7 @@ from tests.live.test_forge_refresh import ask, ended
 from tests.support.chat_on_synapse import SynapseWorkspace
 from tests.support.synapse import Synapse, User
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.slow
 
 CANARY = "the-words-of-a-message-that-stay-here"
 FLOW = "chat-refresh"

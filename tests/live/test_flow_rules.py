@@ -29,7 +29,7 @@ from huginn.settings import Settings
 from tasks.forge import refresh_source
 from tests.live.conftest import Host
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.slow
 
 CANARY = "the-words-of-a-file-in-an-error"
 

@@ -15,7 +15,7 @@ from deployments.server_api import RunState
 from huginn.lock import holder, writer_lock
 from tests.live.conftest import PATIENCE, Host, make_repository
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.slow
 
 CANARY = "the-words-of-a-file-that-stay-here"
 FLOW = "forge-refresh"

@@ -16,7 +16,7 @@ from tests.live.conftest import Host, make_repository
 from tests.support.tampering import points_of, remove
 from tests.support.workspace import Workspace
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
