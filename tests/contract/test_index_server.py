@@ -393,7 +393,8 @@ def test_a_half_made_collection_is_swept_and_made_anew_and_nothing_else_is_touch
     made = shelf.create(LABEL)
     assert set(standin.store.collections) == {"notes", foreign, made.name}
     assert set(standin.store.collections[made.name].indexes) == {
-        *("corpus", "source", "path", "text_sha256", "embedded_sha256", "time")
+        *("corpus", "source", "path", "text_sha256", "embedded_sha256", "time", "end_time"),
+        *("alias", "messages[].event_id", "messages[].sender"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_an_idle_run_is_measured_and_a_table_comes_out(tmp_path: Path, capsys: p
     options = ["--scale", "0.01", "--times", "1", "--json", str(document), "--markdown", str(page)]
     assert main(["idle", *options, "--folder", str(tmp_path)]) == 0
     rows = json.loads(document.read_text())["rows"]
-    assert all(row["measured"] > 0 for row in rows)
+    assert all(math.isfinite(row["measured"]) for row in rows)  # a difference of two may be below zero
     assert "no-op refresh" in capsys.readouterr().out
     assert page.read_text().count("\n") == 2 + len(rows)
     assert {path.name for path in tmp_path.iterdir()} == {"bench.json", "bench.md"}
