@@ -102,8 +102,8 @@ class ChatIntake:
         """What the homeserver says of all rooms, and since which token; None: from the beginning."""
         self._joined = self._homeserver.joined_rooms()
         self._direct = self._listed_as_direct()
-        level, self._changes = self._changed_since(level)
-        return level
+        self._level, self._changes = self._changed_since(level)
+        return self._level
 
     def _listed_as_direct(self) -> frozenset[str] | None:
         try:
@@ -138,6 +138,7 @@ class ChatIntake:
         note = self._noted.get(room)
         return (
             note is not None
+            and self._level is not None  # without a token nobody tells whose state has changed since
             and note.rules == self._rules.fingerprint
             and room not in self._changes.state_changed
             and note.is_listed_direct == (room in (self._direct or ()))

@@ -393,6 +393,18 @@ def test_another_alias_is_set_anew_over_the_room(workspace: ChatWorkspace, garde
     assert workspace.points() == workspace.fresh().filled().points()
 
 
+def test_an_alias_that_comes_after_the_first_look_at_one_room_is_seen(
+    workspace: ChatWorkspace, garden: ModelRoom
+) -> None:
+    garden.send(A, "heron")
+    workspace.refresh(garden.id)
+    garden.state("m.room.canonical_alias", "", {"alias": "#green:example.org"})
+
+    workspace.refresh()
+
+    assert workspace.points() == workspace.fresh().filled().points()
+
+
 def test_an_idle_run_asks_three_times_and_one_message_costs_one_window(workspace: ChatWorkspace) -> None:
     rooms = [workspace.homeserver.new_room(f"room{number}") for number in range(60)]
     for room in rooms:
