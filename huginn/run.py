@@ -33,7 +33,6 @@ from huginn.rules import current_label
 from huginn.settings import Settings
 
 FLOWS: dict[Corpus, str] = {"forge": "forge-refresh", "chat": "chat-refresh"}
-FLOW = FLOWS["forge"]
 BACKFILL = "backfill"
 REBUILD = "rebuild"
 _INDEX_WAIT_SECONDS = 30.0  # a search may hold the embedded shard for a moment

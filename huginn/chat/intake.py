@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from huginn.chat.homeserver import Changes, FactsUnread, RoomFacts, TokenUnknown
+from huginn.chat.homeserver import FactsUnread, RoomFacts, TokenUnknown
 from huginn.chat.matrix import open_homeserver
 from huginn.chat.notes import LEVEL, RoomNote, RoomNotes, upstream_of
 from huginn.chat.reading import SignSeen
@@ -45,12 +45,12 @@ class ChatIntake:
         """Ask the homeserver what there is to do, and give the rooms to look at: those to be forgotten first."""
         self._parts, self._dry_run = parts, dry_run
         self._notes = RoomNotes(parts.checkpoints.store, self._fingerprint, parts.index.id)
-        self._noted, level = self._notes.all()
+        self._noted, self._level = self._notes.all()
         if parts.start_over:
             empty(parts, "chat", self._named([]))
         self._known = known_sources(parts, "chat")
         try:
-            level = self._ask(level)
+            self._ask()
         except Unavailable as error:
             if parts.emptied:
                 gone = f"{sum(parts.emptied.values())} points of the rooms named are gone"
@@ -61,7 +61,7 @@ class ChatIntake:
                 ) from None
             raise
         following = self._changes.token if self._only else LEVEL
-        self._upstream = Upstream(self._homeserver, self._rules, self._fingerprint, level, following)
+        self._upstream = Upstream(self._homeserver, self._rules, self._fingerprint, self._level, following)
         left = sorted(self._known - self._joined)
         if self._only:
             return self._named(left)
@@ -98,25 +98,20 @@ class ChatIntake:
         """Close the connection to the homeserver."""
         self._homeserver.close()
 
-    def _ask(self, level: str | None) -> str | None:
-        """What the homeserver says of all rooms, and since which token; None: from the beginning."""
+    def _ask(self) -> None:
+        """What the homeserver says of all rooms, since the run token; without one it no longer knows: since ever."""
         self._joined = self._homeserver.joined_rooms()
         self._direct = self._listed_as_direct()
-        self._level, self._changes = self._changed_since(level)
-        return self._level
+        try:
+            self._changes = self._homeserver.changes(self._level)
+        except TokenUnknown:
+            self._level, self._changes = None, self._homeserver.changes(None)
 
     def _listed_as_direct(self) -> frozenset[str] | None:
         try:
             return self._homeserver.direct_rooms()
         except FactsUnread:
             return None
-
-    def _changed_since(self, level: str | None) -> tuple[str | None, Changes]:
-        """What has happened; from the beginning, if the homeserver does not know the token any more."""
-        try:
-            return level, self._homeserver.changes(level)
-        except TokenUnknown:
-            return None, self._homeserver.changes(None)
 
     def _named(self, left: Sequence[str]) -> list[str]:
         by_alias = {note.alias: room for room, note in self._noted.items() if note.alias}

@@ -101,7 +101,8 @@ def test_a_large_load_is_written_in_small_requests_and_then_only_what_changes(
     assert workspace.paths_with("marmalade") == [changed]
 
     before = workspace.points()
-    gone = {id for id, (payload, _) in before.items() if str(payload["path"]).startswith("d000/")}  # type: ignore[index]
+    paths = {id: str(payload["path"]) for id, (payload, _) in before.items()}  # type: ignore[index] # a payload is a dict
+    gone = {id for id, path in paths.items() if path.startswith("d000/")}
     listed = repository.git("ls-tree", "-r", "--name-only", "main", "d000").splitlines()
     assert len(listed) == FILES // 200
     repository.commit(dict.fromkeys(listed))
