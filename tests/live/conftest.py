@@ -44,6 +44,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     port = stack.free_port(preferred=0)
     server = Server(f"http://127.0.0.1:{port}")
     environment = stack.environment(server, port, folder, folder / "huginn.toml")
+    # A run of a schedule that falls into a test would do its work before it.
+    environment["PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED"] = "false"
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     with ExitStack() as held:
         process = held.enter_context(running("Prefect server", command, environment, folder / "server.log"))
