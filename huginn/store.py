@@ -7,7 +7,6 @@ broken, or of a newer release, is refused with what to do; it is never silently 
 from __future__ import annotations
 
 import random
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 
+from huginn import database
 from huginn.errors import Refused, Unavailable
 
 _WAIT_SECONDS = 15.0
@@ -70,7 +70,6 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
         self._is_current = False
         self._stamp = path.with_suffix(".stamp")
 
@@ -97,10 +96,11 @@ class Store:
 
         `stamped`: it moves a cursor, and leaves a new stamp in the store and beside it.
         """
-        with self._lock:
+        with database.turn():
             if not self.path.exists():
                 self._create()
-            connection = self._connect(self.path)
+            connection = self._attached(self.path)
+            is_sound = False
             try:
                 if not self._is_current:
                     self._migrate(connection)
@@ -117,14 +117,11 @@ class Store:
                     draft = self._stamp.with_suffix(".stamp-draft")
                     draft.write_text(stamp)
                     draft.replace(self._stamp)
+                is_sound = True
             except duckdb.Error as error:
                 raise self._damaged(error) from None
-            except RuntimeError as error:
-                if str(error) != "Query interrupted":
-                    raise
-                raise KeyboardInterrupt from None  # which DuckDB has taken for itself
             finally:
-                connection.close()
+                database.detach() if is_sound else database.stop()
 
     def _create(self) -> None:
         """Under another name first: a kill in the middle must not leave half a file under this one."""
@@ -132,21 +129,19 @@ class Store:
         draft = self.path.with_suffix(".draft")
         for leftover in (draft, draft.with_name(draft.name + ".wal")):
             leftover.unlink(missing_ok=True)
-        connection = self._connect(draft)
         try:
-            self._migrate(connection)
+            self._migrate(self._attached(draft))
         finally:
-            connection.close()
+            database.stop()
         # What a store that was lost has left behind belongs to no other.
         self.path.with_name(self.path.name + ".wal").unlink(missing_ok=True)
         draft.replace(self.path)
 
-    def _connect(self, path: Path) -> duckdb.DuckDBPyConnection:
+    def _attached(self, path: Path) -> duckdb.DuckDBPyConnection:
         deadline = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
-                connection = duckdb.connect(str(path))
-                connection.execute("SET TimeZone = 'UTC'")
+                return database.attach(path)
             except duckdb.Error as error:
                 if "Could not set lock on file" not in str(error):
                     raise self._damaged(error) from None
@@ -156,8 +151,6 @@ class Store:
                         f"another process holds {path}",
                         next_step="end it, then try again",
                     ) from None
-            else:
-                return connection
             time.sleep(random.uniform(0.02, 0.08))
 
     def _migrate(self, connection: duckdb.DuckDBPyConnection) -> None:

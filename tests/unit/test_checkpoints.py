@@ -241,10 +241,10 @@ def test_a_holder_that_does_not_let_go_is_told(checkpoints: Checkpoints, monkeyp
     checkpoints.begin(INDEX, "forge", "a")
     monkeypatch.setattr("huginn.store._WAIT_SECONDS", 0.1)
 
-    def locked(path: str) -> None:
+    def locked(path: Path) -> None:
         raise duckdb.IOException('Could not set lock on file "x": Conflicting lock is held')
 
-    monkeypatch.setattr(duckdb, "connect", locked)
+    monkeypatch.setattr("huginn.database.attach", locked)
     with pytest.raises(Unavailable, match="another process holds"):
         checkpoints.ledger(INDEX, "forge")
 
