@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from huginn.chat.ahead import read_ahead
 from huginn.chat.client import RELATIONS, Client
 from huginn.chat.faults import Failing, Rejected
 from huginn.chat.homeserver import Changes, FactsUnread, Page, RawEvent, RoomFacts, TokenUnknown
@@ -25,6 +26,7 @@ Kind = TypeVar("Kind")
 PAGE_SIZE = 1000
 """The most that Synapse gives at once."""
 
+_PAGES_AHEAD = 4
 _EMPTY_PAGES = 10_000  # in a row, after which a server that always names another page is not believed
 _NOTHING = {"not_types": ["*"]}
 _LONGEST_ID = 255
@@ -102,9 +104,9 @@ class MatrixHomeserver:
         return RoomFacts(room=room, state=state, aliases=names, members=members)
 
     def messages(self, room: ScopedRoom, since: str | None) -> Iterator[Page]:
-        """See the port. The next page is asked for while the caller works on one."""
+        """See the port. The next pages are asked for while the caller works on one."""
         try:
-            yield from self._pages(room.id, since)
+            yield from read_ahead(self._pages(room.id, since), _PAGES_AHEAD)
         except Rejected as no:
             if no.status in (403, 404):
                 raise FactsUnread(f"the messages of {room.id} cannot be read ({no})") from None
