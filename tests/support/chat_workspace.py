@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+import subprocess
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -74,22 +75,26 @@ class ChatWorkspace(Workspace):
         return self
 
     def fresh(self, name: str = "fresh") -> ChatWorkspace:
+        """Another place with nothing built yet: the same homeserver, the same purge record."""
+        fresh = self._another(name)
+        record = self.settings.state / "purges.jsonl"
+        if record.exists():  # which is no part of what can be built anew
+            fresh.settings.state.mkdir()
+            shutil.copy(record, fresh.settings.state)
+        return fresh
+
+    def copy(self, name: str) -> ChatWorkspace:
+        """Another place with a copy of the state folder as it is now."""
+        copied = self._another(name)
+        # Not by Python: most of an index's files are holes.
+        subprocess.run(["cp", "-a", "--sparse=always", self.settings.state, copied.settings.state], check=True)
+        return copied
+
+    def _another(self, name: str) -> ChatWorkspace:
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
-        record = self.settings.state / "purges.jsonl"
-        if record.exists():  # which is no part of what can be built anew
-            (root / "state").mkdir()
-            shutil.copy(record, root / "state")
-        return ChatWorkspace(
-            root,
-            {},
-            index_settings=self.index_settings,
-            embedder=self.embedder,
-            homeserver=self.homeserver,
-            exclude_rooms=self.exclude_rooms,
-            puppets=self.puppets,
-        )
+        return replace(self, root=root)
 
 
 def _one(run: Run, name: str) -> SourceReport:
