@@ -18,7 +18,7 @@ from huginn.chat.sync import fingerprint_of_texts
 from huginn.checkpoints import Advance, Checkpoints, Cursor
 from huginn.embed.port import Embedder
 from huginn.embed.probe import Witnessed
-from huginn.errors import HuginnError
+from huginn.errors import HuginnError, Unavailable
 from huginn.index.payload import moment_of
 from huginn.index.port import Index, Place, StoredPoint
 from huginn.parts import Parts
@@ -62,6 +62,21 @@ def remove(index: Index, room: str, windows: Sequence[StoredPoint], checkpoints:
         writer = index.writer("chat", room)
         writer.remove([window.id for window in windows])
         writer.acknowledge()
+
+
+def rewrite_marked(indexes: Iterable[Index]) -> int:
+    """Write those indexes anew for which a purge has asked for it; gives how many. They are only closed afterwards.
+
+    Raises `Unavailable`; the next run of anything tries again.
+    """
+    try:
+        return sum(index.rewrite_if_marked() for index in indexes)
+    except Unavailable as error:
+        raise Unavailable(
+            error.part,
+            f"purged words are in no answer any more, but still in files of the index: {error.reason}",
+            next_step=f"{error.next_step or 'see what is wrong'}; the next run then writes them anew",
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,12 @@ class ChatWorkspace(Workspace):
             return run.finish([_one(run, name) for name in run.sources])
 
     def purge(
-        self, room: str, start: datetime, end: datetime, *, dry_run: bool = False, expect: int | None = None
+        self, room: str, start: datetime, end: datetime, *, expect: int | None = None, **options: bool
     ) -> PurgeReport:
         """Purge a span; without `expect` however many messages that are."""
         request = Request(room, start, end, "as was asked", "ann")
-        return purge(self.settings, request, dry_run=dry_run, expect=10_000 if expect is None else expect, wait=5)
+        options = {"dry_run": False, **options}
+        return purge(self.settings, request, expect=10_000 if expect is None else expect, wait=5, **options)
 
     def texts(self) -> str:
         """All that the index holds of rooms, as one text to look for words in."""
