@@ -20,7 +20,7 @@ from huginn.embed.port import Embedder
 from huginn.embed.probe import Witnessed
 from huginn.errors import HuginnError, Unavailable
 from huginn.index.payload import moment_of
-from huginn.index.port import Index, Place, StoredPoint
+from huginn.index.port import Index, Place, Reader, StoredPoint
 from huginn.parts import Parts
 from huginn.purges import Purged
 
@@ -52,7 +52,7 @@ def remove_purged(indexes: Iterable[Index], purged: Purged, checkpoints: Checkpo
     """Remove every window with a message that `purged` covers, of any room, from all these indexes."""
     for index in indexes:
         for room in sorted(purged.spans):
-            remove(index, room, list(_in_spans(index, room, purged)), checkpoints)
+            remove(index, room, list(purged_windows(index, room, purged)), checkpoints)
 
 
 def remove(index: Index, room: str, windows: Sequence[StoredPoint], checkpoints: Checkpoints) -> None:
@@ -134,12 +134,12 @@ def _covered(point: StoredPoint, room: str, purged: Purged) -> set[str]:
     return {line.event_id for line in lines_of([point]) if purged.covers(room, line.time)}
 
 
-def _in_spans(index: Index, room: str, purged: Purged) -> Iterator[StoredPoint]:
+def purged_windows(reader: Reader, room: str, purged: Purged) -> Iterator[StoredPoint]:
     """The windows with a covered message, without looking through the whole room."""
     seen = set[str]()
-    for start, end in purged.spans[room]:
+    for start, end in purged.spans.get(room, ()):
         place = Place(corpus="chat", sources=[room], after=max(start, moment_of(0)), before=end)
-        for point in index.stored(place, _FIELDS):
+        for point in reader.stored(place, _FIELDS):
             if point.id not in seen and _covered(point, room, purged):
                 seen.add(point.id)
                 yield point
