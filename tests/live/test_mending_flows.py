@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from prefect.client.schemas.objects import State
 from flows.backfill import backfill
 from flows.room_rebuild import room_rebuild
 from huginn import settings
+from huginn.report import now
 from huginn.verify import verify
 from tests.live.conftest import Host, make_repository
 from tests.support.tampering import points_of, remove
@@ -75,3 +77,18 @@ def test_parameters_are_checked_before_anything_else(workspace: Workspace) -> No
         assert state.is_failed()
         assert (state.message or "").startswith(("source: ", "sources: "))
     assert workspace.points() == before
+
+
+def test_a_backfill_that_finds_its_work_done_since_it_was_due_ends_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due = now() - timedelta(minutes=1)
+    monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__SCHEDULED_START_TIME", due.isoformat())
+    before = artifact("backfill-forge")
+    state = run(backfill)
+    assert state.is_completed()
+    assert "nothing to do" in str(state.message)
+    assert run(backfill, sources=["birds"]).message == state.message, "a run over all covers it"
+    assert artifact("backfill-forge") == before
+    monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__SCHEDULED_START_TIME", now().isoformat())
+    assert "nothing to do" not in str(run(backfill).message)
