@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import prefect.runtime
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
@@ -83,12 +84,12 @@ def test_a_backfill_that_finds_its_work_done_since_it_was_due_ends_at_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     due = now() - timedelta(minutes=1)
-    monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__SCHEDULED_START_TIME", due.isoformat())
+    monkeypatch.setitem(vars(prefect.runtime.flow_run), "scheduled_start_time", due)
     before = artifact("backfill-forge")
     state = run(backfill)
     assert state.is_completed()
     assert "nothing to do" in str(state.message)
     assert run(backfill, sources=["birds"]).message == state.message, "a run over all covers it"
     assert artifact("backfill-forge") == before
-    monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__SCHEDULED_START_TIME", now().isoformat())
+    monkeypatch.setitem(vars(prefect.runtime.flow_run), "scheduled_start_time", now())
     assert "nothing to do" not in str(run(backfill).message)
