@@ -12,7 +12,7 @@ import pytest
 import huginn.rules
 from huginn.chat.purge import rewrite_marked
 from huginn.errors import Refused, Unavailable
-from huginn.index import rewriting
+from huginn.index import graph, rewriting
 from huginn.index.payload import moment_of
 from huginn.purging import entries
 from tests.support.chat_workspace import ChatWorkspace
@@ -139,6 +139,18 @@ def test_killed_while_it_writes_the_files_it_leaves_one_whole_index(
     workspace.refresh()
     assert files_with(workspace, b"walrus") == []
     assert workspace.points() == expected.points()
+
+
+def test_a_graph_that_is_built_meanwhile_takes_the_mark_along(workspace: ChatWorkspace, garden: ModelRoom) -> None:
+    full = Unavailable("disk", "0 MiB are free", next_step="make room")
+    with patch.object(rewriting, "require_space", side_effect=full):
+        with pytest.raises(Unavailable):
+            workspace.purge(garden.id, FROM, TO, hard=True)
+        with patch.object(graph, "is_due", lambda *_: True):
+            report = workspace.refresh()
+    assert any("through a graph" in note for note in report.notes)
+    workspace.refresh()
+    assert files_with(workspace, b"walrus") == []
 
 
 def test_without_room_it_says_so_and_a_later_run_does_it(workspace: ChatWorkspace, garden: ModelRoom) -> None:
