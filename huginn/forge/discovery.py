@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from huginn.checkpoints import Checkpoints
 from huginn.errors import HuginnError
 from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.forge.folder_listing import list_folder
 from huginn.forge.found import Found, ListingFailed, last_listed, wanted
 from huginn.secret_file import read_secret
 from huginn.settings import Settings
-from huginn.store import Store
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Discovered:
-    """All places of the settings, in their order. `is_complete`: each was asked, and answered to the end."""
+    """All places of the settings, in their order. `is_complete`: each was asked, and listed something, to the end."""
 
     places: Sequence[Place] = ()
     is_complete: bool = True
@@ -64,7 +64,7 @@ def key_of(number: int) -> str:
 
 def discover(settings: Settings, *, is_asking: bool = True) -> Discovered:
     """Ask every place of the settings what it lists. Without `is_asking` what was listed last is all there is."""
-    store = Store(settings.state / "checkpoints.duckdb")
+    store = Checkpoints(settings.state).store
     places = []
     for each in settings.forge.discover:
         before = last_listed(store, each)
@@ -75,7 +75,7 @@ def discover(settings: Settings, *, is_asking: bool = True) -> Discovered:
             except HuginnError as error:
                 reason = str(error)
         places.append(Place(each, before, now, reason))
-    return Discovered(places, is_complete=all(place.now is not None for place in places))
+    return Discovered(places, is_complete=all(place.now for place in places))
 
 
 def ask(place: DiscoverSettings, before: Sequence[Found] = ()) -> list[Found]:

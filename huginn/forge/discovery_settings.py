@@ -64,8 +64,8 @@ class DiscoverSettings(Section):
 
     @property
     def root(self) -> str:
-        """The address that is asked, without a slash at its end. Not for folders."""
-        return self.url or _ROOTS[self.kind]
+        """The address that is asked, without a slash at its end; of a folder nothing."""
+        return self.url or _ROOTS.get(self.kind, "")
 
     def wants(self, name: str, *, is_archived: bool, is_fork: bool) -> bool:
         """Whether a repository that is listed shall be taken in."""

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from huginn.checkpoints import Checkpoints
 from huginn.errors import HuginnError
 from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.settings import Settings
@@ -32,7 +33,7 @@ class Found:
 
 def origin_of(discover: DiscoverSettings) -> str:
     """The place that is asked, as one text: what is listed there belongs to no other."""
-    where = str(discover.path) if discover.kind == "folder" else discover.root
+    where = discover.root or str(discover.path)
     return json.dumps([discover.kind, where, discover.owner])
 
 
@@ -65,7 +66,7 @@ def wanted(discover: DiscoverSettings, listed: Sequence[Found]) -> list[Found]:
 
 def known_listings(settings: Settings) -> list[list[Found]]:
     """For each place of the settings what is wanted of its last listing; nobody is asked."""
-    store = Store(settings.state / "checkpoints.duckdb")
+    store = Checkpoints(settings.state).store
     return [wanted(discover, last_listed(store, discover)) for discover in settings.forge.discover]
 
 
