@@ -52,6 +52,7 @@ def doctor(as_json: bool) -> ExitCode:
       index        whether there is one, and whether it fits model and rules
       checkpoints  whether the store of cursors can be read
       repository   for each: address, branch, and whether the remote answers
+      discover     whether each place that lists repositories can be read
       chat         the reader's token, the homeserver, and the rooms left out
 
     Remotes are asked, but nothing is fetched, and index and cursors are not touched.
