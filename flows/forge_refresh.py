@@ -47,11 +47,14 @@ def forge_refresh(sources: list[str] | None = None, dry_run: bool = False) -> St
 
 
 def checked(sources: Sequence[str] | None, current: Settings) -> list[str]:
-    """The names to refresh, none meaning all. Raises `Refused` for a name that the settings do not have."""
+    """The names to refresh, none meaning all. Raises `Refused` for a name that the settings do not have.
+
+    Where there are places that list repositories, they are asked later: a name may have come since they were last.
+    """
     known = known_names(current)
     names = named("a repository", sources)
     for place, name in enumerate(sources or ()):
-        if name not in known:
+        if name not in known and not current.forge.discover:
             raise Refused(
                 f"sources[{place}]",
                 f"the settings have no repository named {name[:200]!r}",

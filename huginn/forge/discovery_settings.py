@@ -13,6 +13,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from huginn.section import LocalPath, Section, checked_username, http_parts
 
+_WEB = {
+    "github": "{root}/{repo}/blob/{commit}/{path}#L{start}-L{end}",
+    "gitea": "{root}/{repo}/src/commit/{commit}/{path}#L{start}-L{end}",
+    "gitlab": "{root}/{repo}/-/blob/{commit}/{path}#L{start}-{end}",
+}
 _ROOTS = {"github": "https://api.github.com", "gitlab": "https://gitlab.com"}
 
 
@@ -66,6 +71,14 @@ class DiscoverSettings(Section):
     def root(self) -> str:
         """The address that is asked, without a slash at its end; of a folder nothing."""
         return self.url or _ROOTS.get(self.kind, "")
+
+    def web(self, repository: str) -> str | None:
+        """The template for links into a repository of this name, as each forge has it; None: it is of another place."""
+        owner, template = f"{self.owner}/".casefold(), _WEB.get(self.kind)
+        if template is None or not repository.casefold().startswith(owner):
+            return None
+        root = "https://github.com" if self.root == _ROOTS["github"] else self.root.removesuffix("/api/v3")
+        return template.replace("{root}", root.replace("{", "{{").replace("}", "}}"))
 
     def wants(self, name: str, *, is_archived: bool, is_fork: bool) -> bool:
         """Whether a repository that is listed shall be taken in."""

@@ -59,6 +59,12 @@ def keep_listing(store: Store, discover: DiscoverSettings, listed: Iterable[Foun
             db.executemany("INSERT INTO discovered VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
+def end_failing(store: Store, keys: Iterable[str]) -> None:
+    """Note that the places with these keys in the settings have been listed: since when they failed counts no more."""
+    with store.transaction() as db:
+        db.execute("DELETE FROM sources WHERE corpus = 'forge' AND source IN (SELECT unnest(?::VARCHAR[]))", [[*keys]])
+
+
 def wanted(discover: DiscoverSettings, listed: Sequence[Found]) -> list[Found]:
     """Those of a listing that the settings want."""
     return [one for one in listed if discover.wants(one.name, is_archived=one.is_archived, is_fork=one.is_fork)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from huginn.errors import Refused
-from huginn.forge.discovery import discover
+from huginn.forge.discovery import discover, key_of
 from huginn.forge.folder import mirror_folder, sweep
-from huginn.forge.found import keep_listing
+from huginn.forge.found import end_failing, keep_listing
 from huginn.forge.listing import RefusedSource, Source, list_all
 from huginn.forge.mirror import Mirror
 from huginn.forge.sync import refresh
@@ -76,10 +76,14 @@ class ForgeIntake:
 
     def _keep_listings(self, waiting: set[str]) -> None:
         """Note what was listed. A repository whose new name is not taken in yet stays noted under the old one."""
+        store = self._parts.checkpoints.store
         for place in self._discovered.places:
             if place.now is not None and place.now != place.before:
                 old = {one.id: one for one in place.before if one.name in waiting}
-                keep_listing(self._parts.checkpoints.store, place.discover, [old.get(one.id, one) for one in place.now])
+                keep_listing(store, place.discover, [old.get(one.id, one) for one in place.now])
+        listed = [key_of(number) for number, place in enumerate(self._discovered.places) if place.now is not None]
+        if listed:
+            end_failing(store, listed)
 
     def _forget(self, name: str) -> SourceReport:
         new = self._discovered.renamed.get(name)

@@ -16,6 +16,7 @@ from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.forge.found import Found, ListingFailed, known_names
 from huginn.forge.listing import RefusedSource, list_sources
 from huginn.settings import Settings
+from huginn.status import status
 from huginn.verify import verify
 from tests.support.forge_server import ForgeServer
 from tests.support.git import Repository
@@ -191,6 +192,39 @@ def test_a_folder_of_repositories_is_followed(workspace: DiscoveringWorkspace) -
     assert verify(workspace.settings).faults == []
     shutil.rmtree(workspace.root / "git" / "birds" / "heron")
     assert outcomes(workspace.refresh()) == [("birds/osprey", "unchanged"), ("birds/heron", "forgotten")]
+
+
+def test_status_tells_a_place_that_fails_until_it_is_listed_again(workspace: DiscoveringWorkspace) -> None:
+    def failing() -> list[str]:
+        return [source.source for source in status(workspace.settings).sources if source.failing_since]
+
+    (workspace.root / "git").rename(workspace.root / "away")
+    workspace.refresh()
+    assert failing() == ["forge.discover[0]"]
+    (workspace.root / "away").rename(workspace.root / "git")
+    workspace.refresh()
+    assert failing() == []
+
+
+@pytest.mark.parametrize(
+    ("values", "template"),
+    [
+        ({"kind": "github"}, "https://github.com/{repo}/blob/{commit}/{path}#L{start}-L{end}"),
+        (
+            {"kind": "github", "url": "https://git.example.org/api/v3"},
+            "https://git.example.org/{repo}/blob/{commit}/{path}#L{start}-L{end}",
+        ),
+        (
+            {"kind": "gitea", "url": "https://git.example.org/"},
+            "https://git.example.org/{repo}/src/commit/{commit}/{path}#L{start}-L{end}",
+        ),
+        ({"kind": "gitlab"}, "https://gitlab.com/{repo}/-/blob/{commit}/{path}#L{start}-{end}"),
+    ],
+)
+def test_citations_link_to_where_each_forge_has_a_file(values: dict[str, str], template: str) -> None:
+    place = DiscoverSettings.model_validate({"owner": "Birds", **values})
+    assert place.web("birds/heron") == template
+    assert place.web("fish/pike") is None
 
 
 def test_a_folder_that_is_away_or_empty_forgets_nothing(workspace: DiscoveringWorkspace) -> None:
