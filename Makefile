@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench lock clean
+.PHONY: help run test soak bench lock clean
 
 help: ## Tell what can be made
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
@@ -23,6 +23,10 @@ test: $(INSTALLED) ## Check style and types, run the tests
 	$(BIN)/mypy
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
 	TMPDIR="$$folder" $(BIN)/python -m pytest -n 2 --dist loadgroup --basetemp="$$folder/pytest" $(ARGS)
+
+soak: $(INSTALLED) ## What the tests do a few times, over and over; takes some minutes
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
+	TMPDIR="$$folder" $(BIN)/python -m pytest -m soak --basetemp="$$folder/pytest" $(ARGS)
 
 bench: $(INSTALLED) ## Measure what it costs against bare baselines; ARGS="first search" for some of it
 	@$(BIN)/python -m tests.bench $(ARGS)

@@ -15,7 +15,7 @@ from prefect.states import Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import telling
-from flows.refreshing import named, one_run
+from flows.refreshing import done_already, named, one_run
 from flows.writer import writers_turn
 from huginn import settings
 from huginn.errors import HuginnError
@@ -48,13 +48,17 @@ def backfill(sources: list[str] | None = None, dry_run: bool = False) -> State[A
         with ids_only():
             current = settings.load()
             chosen = by_corpus(current, named("a repository or a room", sources))
+            journal = {corpus: f"{BACKFILL}-{corpus}" for corpus in chosen}
             with writers_turn():
+                done = done_already(current, {journal[corpus]: only for corpus, only in chosen.items()})
+                if done is not None and not dry_run:
+                    return done
                 reports = [
                     one_run(
                         current,
                         corpus,
                         only,
-                        f"{BACKFILL}-{corpus}",
+                        journal[corpus],
                         BACKFILL_TASKS[corpus],
                         dry_run=dry_run,
                         compare_all=True,

@@ -36,6 +36,7 @@ def purge_window(
     steward: str,
     dry_run: bool = True,
     expect: int | None = None,
+    hard: bool = False,
 ) -> State[Any]:
     """Take the messages of a span of time out of a room for good, whatever the homeserver says.
 
@@ -47,6 +48,8 @@ def purge_window(
         steward: Who asks for it. It is kept in the purge record as claimed.
         dry_run: Count what would go, and change nothing.
         expect: How many messages go, as the dry run told; if there are more, nothing is done. Needed without a dry run.
+        hard: Also write every file of the embedded index anew, so that the words are in none of them. It takes as long
+            as copying the index. Refused where the index is on a server.
     """
     request = Request(room, start, end, reason, steward)
     try:
@@ -56,7 +59,7 @@ def purge_window(
                 raise Refused("expect", "it is not given", next_step="give the number of messages that a dry run tells")
             current = settings.load()
             with writers_turn():
-                report = purge(current, request, dry_run=dry_run, expect=expect, wait=LOCK_WAIT_SECONDS)
+                report = purge(current, request, dry_run=dry_run, expect=expect, hard=hard, wait=LOCK_WAIT_SECONDS)
     except HuginnError as error:
         return Failed(message=str(error))
     told = _told(report)
@@ -71,4 +74,5 @@ def _told(report: PurgeReport) -> str:
     if report.dry_run:
         return f"{span}: {counts} would go; dry run, nothing was changed"
     pending = f"; {report.pending}" if report.pending else ""
-    return f"{span}: {counts} removed, {report.written} written again; purge {report.purge}{pending}"
+    anew = f"; all files written anew, of {report.rewritten} index(es)" if report.rewritten else ""
+    return f"{span}: {counts} removed, {report.written} written again; purge {report.purge}{anew}{pending}"

@@ -9,7 +9,7 @@ next run.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,11 +51,21 @@ def refreshed(corpus: Corpus, checked: Checked, task: Task[[str], SourceReport],
 def _refresh(
     current: Settings, corpus: Corpus, only: list[str], task: Task[[str], SourceReport], *, dry_run: bool
 ) -> State[Any]:
-    asked_at = prefect.runtime.flow_run.scheduled_start_time
-    done_by = None if dry_run else work_done_since(current, FLOWS[corpus], asked_at, only)
-    if done_by:
-        return Completed(message=f"nothing to do: run {done_by} has done this work since {asked_at:%Y-%m-%d %H:%M} UTC")
-    return telling.final_state(one_run(current, corpus, only, FLOWS[corpus], task, dry_run=dry_run))
+    done = None if dry_run else done_already(current, {FLOWS[corpus]: only})
+    return done or telling.final_state(one_run(current, corpus, only, FLOWS[corpus], task, dry_run=dry_run))
+
+
+def done_already(current: Settings, asked: Mapping[str, Sequence[str]]) -> State[Any] | None:
+    """The final state of a run that finds its work done since it was due; None if there is some left.
+
+    `asked`: what each run covers, by its name in the journal. Late runs pile up while a worker is down.
+    """
+    due = prefect.runtime.flow_run.scheduled_start_time
+    done_by = [work_done_since(current, flow, due, only) for flow, only in asked.items()]
+    if not all(done_by):
+        return None
+    runs = " and ".join(str(run) for run in done_by)
+    return Completed(message=f"nothing to do: run {runs} has done this work since {due:%Y-%m-%d %H:%M} UTC")
 
 
 def one_run(

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from huginn.errors import Refused
+from huginn.errors import Refused, Unavailable
 from huginn.ids import digest
 from huginn.report import now
 from huginn.store import Store
@@ -134,8 +135,20 @@ class PurgeRecord:
         lines = "".join(f"{_line(entry)}\n" for entry in entries).encode()
         if not lines:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         written = self._bytes()
+        try:
+            self._append(lines, written)
+        except OSError as error:
+            with suppress(OSError):  # what was not durable in time must not be carried out later, unasked
+                os.truncate(self._path, _end_of_whole_lines(written))
+            raise Unavailable(
+                "disk",
+                f"{self._path} cannot be written ({error.strerror or type(error).__name__}); nothing was recorded",
+                next_step="mend that, then try again",
+            ) from None
+
+    def _append(self, lines: bytes, written: bytes) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.seek(_end_of_whole_lines(written))

@@ -2,8 +2,8 @@
 
 In: settings and a request. Out: a report of ids and counts. The order: parameters checked, the room found and its
 messages counted under the writer's lock, the purge recorded, the windows removed from every index on disk, their
-surroundings written again, and every index looked through once more. A run that is cut off behind the record is
-finished by the next run of anything.
+surroundings written again, every index looked through once more and, where that is asked for, its files written anew.
+A run that is cut off behind the record is finished by the next run of anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from huginn import scrub
 from huginn.chat.naming import room_named
 from huginn.chat.notes import upstream_of
-from huginn.chat.purge import Found, Mending, find, remove, remove_purged
+from huginn.chat.purge import Found, Mending, find, remove, remove_purged, rewrite_marked
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
@@ -66,7 +66,8 @@ class PurgeReport(BaseModel):
 
     `messages` are those that go, `windows` those with one of them, `points` how many points these are over all indexes;
     `written` are the points that the rest of those windows went into. `pending`: why some of that rest is missing
-    until the next refresh. `purge` is the id of the entry in the record.
+    until the next refresh. `rewritten`: how many indexes have new files throughout. `purge` is the id of the entry in
+    the record.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,13 +82,21 @@ class PurgeReport(BaseModel):
     points: int
     written: int = 0
     pending: str | None = None
+    rewritten: int = 0
 
 
 def purge(
-    settings: Settings, request: Request, *, dry_run: bool, expect: int | None = None, wait: float = WAIT_SECONDS
+    settings: Settings,
+    request: Request,
+    *,
+    dry_run: bool,
+    expect: int | None = None,
+    hard: bool = False,
+    wait: float = WAIT_SECONDS,
 ) -> PurgeReport:
     """Purge a span of a room. `expect`: how many messages may go, as a dry run told; more stop it in time.
 
+    `hard`: the files of every index on disk are written anew as well, so that the words are in none of them.
     Raises `Refused`, `Unavailable`, and `Busy` when another writer does not end within `wait` seconds.
     """
     request.check()
@@ -104,10 +113,14 @@ def purge(
         if expect is not None and report.messages > expect:
             reason = f"{report.messages} messages would go, {expect} were expected"
             raise Refused("expect", reason, next_step="look at the window with a dry run")
+        if hard:  # before it is recorded: from then on whoever comes next finishes it
+            for index in held.indexes:
+                index.mark_for_rewriting()
         entry = held.recorded(request, room)
         written, pending = held.carry_out(room, found)
         held.verify(room, asked)
-    return report.model_copy(update={"purge": entry.id, "written": written, "pending": pending})
+        done = {"purge": entry.id, "written": written, "pending": pending, "rewritten": rewrite_marked(held.indexes)}
+    return report.model_copy(update=done)
 
 
 def lift(settings: Settings, purge_id: str, reason: str, steward: str, *, wait: float = WAIT_SECONDS) -> Entry:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Protocol
 
 from huginn import scrub
-from huginn.chat.purge import remove_purged
+from huginn.chat.purge import remove_purged, rewrite_marked
 from huginn.checkpoints import Checkpoints
 from huginn.embed import open_embedder
 from huginn.embed.away import reachable
@@ -144,8 +144,16 @@ class Run:
         if self.dry_run:
             return report
         self._parts.checkpoints.record(report, self._asked)
-        note = self._opened.build_graph()
-        return report.model_copy(update={"notes": [*report.notes, note], "finished": now()}) if note else report
+        notes = [note for note in (self._rewrite_marked(), self._opened.build_graph()) if note]
+        return report.model_copy(update={"notes": [*report.notes, *notes], "finished": now()}) if notes else report
+
+    def _rewrite_marked(self) -> str | None:
+        """Finish what a purge of words from all files has left; gives what is in the way of it."""
+        try:
+            rewrite_marked(self._opened.open_ones())
+        except Unavailable as error:
+            return str(error)
+        return None
 
     def _after_emptying(self, report: SourceReport) -> SourceReport:
         """The report of a source with the points counted that went before it was taken in anew."""

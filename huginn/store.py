@@ -19,6 +19,7 @@ from huginn import database
 from huginn.errors import Refused, Unavailable
 
 _WAIT_SECONDS = 15.0
+_MENDABLE = ("No space", "Permission", "Read-only")  # what is in the way, in DuckDB's words, is no damage
 
 MIGRATIONS = (
     """
@@ -62,6 +63,13 @@ MIGRATIONS = (
     );
     """,
     "CREATE TABLE purges (id VARCHAR PRIMARY KEY, entry VARCHAR NOT NULL)",
+    """
+    CREATE TABLE discovered (
+        origin VARCHAR, id VARCHAR,
+        name VARCHAR NOT NULL, url VARCHAR NOT NULL, is_archived BOOLEAN NOT NULL, is_fork BOOLEAN NOT NULL,
+        PRIMARY KEY (origin, id)
+    );
+    """,
 )
 
 
@@ -117,11 +125,13 @@ class Store:
                     draft = self._stamp.with_suffix(".stamp-draft")
                     draft.write_text(stamp)
                     draft.replace(self._stamp)
+                database.detach()  # which may write, and so fail on a full disk
                 is_sound = True
             except duckdb.Error as error:
                 raise self._damaged(error) from None
             finally:
-                database.detach() if is_sound else database.stop()
+                if not is_sound:
+                    database.stop()
 
     def _create(self) -> None:
         """Under another name first: a kill in the middle must not leave half a file under this one."""
@@ -170,8 +180,10 @@ class Store:
             connection.commit()
 
     def _damaged(self, error: duckdb.Error) -> Refused | Unavailable:
-        reason = str(error).partition("\n")[0][:200]
-        if "No space" in reason or "Permission" in reason or "Read-only" in reason:
+        lines = str(error).splitlines() or [""]
+        mendable = [line for line in lines if any(words in line for words in _MENDABLE)]
+        reason = (mendable or lines)[0][-200:]
+        if mendable:
             return Unavailable("checkpoints", f"{self.path} cannot be used ({reason})", next_step="mend that first")
         return Refused(
             "checkpoints",

@@ -15,12 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from huginn.chat.known import KnownEvents
 from huginn.chat.notes import RoomNotes, upstream_of
+from huginn.chat.purge import purged_windows
 from huginn.checkpoints import Checkpoints, Cursor, Ledger
+from huginn.forge.found import known_names
 from huginn.index.opening import NoIndex, open_shelf
 from huginn.index.port import Place, Reader
 from huginn.index.shelf import Collection
 from huginn.index.turns import Turns, turns_with
 from huginn.lock import holder
+from huginn.purges import PurgeRecord, standing
 from huginn.report import Corpus, now
 from huginn.rules import current_label
 from huginn.settings import Settings
@@ -28,7 +31,8 @@ from huginn.soundness import PointFault, faults_of
 
 FaultKind = (
     PointFault
-    | Literal["points_differ", "no_cursor", "open_cursor", "not_in_settings", "refused_room", "redacted", "no_source"]
+    | Literal["points_differ", "no_cursor", "open_cursor", "not_in_settings", "no_source"]
+    | Literal["refused_room", "redacted", "purged"]
 )
 
 _CORPORA: tuple[Corpus, ...] = get_args(Corpus)
@@ -113,9 +117,10 @@ class _Look:
         self.faults: list[Fault] = []
         self._collection = collection
         self._checkpoints = Checkpoints(settings.state)
-        self._repositories = {repository.name for repository in settings.forge.repos}
+        self._repositories = known_names(settings)
         self._has_chat = settings.chat is not None
         self._refused = self._refused_rooms(settings)
+        self._purged = standing(PurgeRecord(settings.state, self._checkpoints.store).entries())
         self._ledgers = self._read_ledgers()
 
     def at_all(self, turns: Turns, *, is_writing: bool) -> tuple[int, int]:
@@ -135,15 +140,16 @@ class _Look:
         return points, seen
 
     def of_what_must_be_nowhere(self, reader: Reader) -> list[Fault]:
-        """Points of rooms that must not be read, and with messages that are known to be redacted."""
+        """Points of rooms that must not be read, and with messages that are known to be redacted or are purged."""
         faults = []
         for room, points in reader.sources("chat").items():
             about = partial(Fault, corpus="chat", source=room, index=reader.id)
             if room in self._refused:
                 faults.append(about(kind="refused_room", count=points, detail=self._refused[room]))
-            ids = self._redacted(reader, room)
-            if ids:
-                faults.append(about(kind="redacted", count=len(ids), ids=ids[:_IDS_TOLD]))
+            purged = sorted(point.id for point in purged_windows(reader, room, self._purged))
+            for kind, ids in (("redacted", self._redacted(reader, room)), ("purged", purged)):
+                if ids:
+                    faults.append(about(kind=kind, count=len(ids), ids=ids[:_IDS_TOLD]))
         return faults
 
     def unsettled(self, *, is_writing: bool) -> set[str]:

@@ -18,9 +18,9 @@ from huginn.chat.sync import fingerprint_of_texts
 from huginn.checkpoints import Advance, Checkpoints, Cursor
 from huginn.embed.port import Embedder
 from huginn.embed.probe import Witnessed
-from huginn.errors import HuginnError
+from huginn.errors import HuginnError, Unavailable
 from huginn.index.payload import moment_of
-from huginn.index.port import Index, Place, StoredPoint
+from huginn.index.port import Index, Place, Reader, StoredPoint
 from huginn.parts import Parts
 from huginn.purges import Purged
 
@@ -52,7 +52,7 @@ def remove_purged(indexes: Iterable[Index], purged: Purged, checkpoints: Checkpo
     """Remove every window with a message that `purged` covers, of any room, from all these indexes."""
     for index in indexes:
         for room in sorted(purged.spans):
-            remove(index, room, list(_in_spans(index, room, purged)), checkpoints)
+            remove(index, room, list(purged_windows(index, room, purged)), checkpoints)
 
 
 def remove(index: Index, room: str, windows: Sequence[StoredPoint], checkpoints: Checkpoints) -> None:
@@ -62,6 +62,21 @@ def remove(index: Index, room: str, windows: Sequence[StoredPoint], checkpoints:
         writer = index.writer("chat", room)
         writer.remove([window.id for window in windows])
         writer.acknowledge()
+
+
+def rewrite_marked(indexes: Iterable[Index]) -> int:
+    """Write those indexes anew for which a purge has asked for it; gives how many. They are only closed afterwards.
+
+    Raises `Unavailable`; the next run of anything tries again.
+    """
+    try:
+        return sum(index.rewrite_if_marked() for index in indexes)
+    except Unavailable as error:
+        raise Unavailable(
+            error.part,
+            f"purged words are in no answer any more, but still in files of the index: {error.reason}",
+            next_step=f"{error.next_step or 'see what is wrong'}; the next run then writes them anew",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -119,12 +134,12 @@ def _covered(point: StoredPoint, room: str, purged: Purged) -> set[str]:
     return {line.event_id for line in lines_of([point]) if purged.covers(room, line.time)}
 
 
-def _in_spans(index: Index, room: str, purged: Purged) -> Iterator[StoredPoint]:
+def purged_windows(reader: Reader, room: str, purged: Purged) -> Iterator[StoredPoint]:
     """The windows with a covered message, without looking through the whole room."""
     seen = set[str]()
-    for start, end in purged.spans[room]:
+    for start, end in purged.spans.get(room, ()):
         place = Place(corpus="chat", sources=[room], after=max(start, moment_of(0)), before=end)
-        for point in index.stored(place, _FIELDS):
+        for point in reader.stored(place, _FIELDS):
             if point.id not in seen and _covered(point, room, purged):
                 seen.add(point.id)
                 yield point

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from huginn import scrub
 from huginn.apply import Tally, carry_out, rehearse
@@ -129,7 +130,8 @@ class Reading:
         if not self._dry_run:
             self._remove_everywhere(changed, touched, writer)
         texts = self._texts(folded)
-        self._count(folded, len(touched))
+        fresh = {one.id for one in parsed if isinstance(one, Message) and one.id not in known}
+        self._count(folded, fresh, len(touched))
         plans = self._days.plans(self._lines(texts), changed, touched, is_last=is_last)
         if self._dry_run:
             rehearse(plans, self._parts, self.tally)
@@ -182,8 +184,12 @@ class Reading:
             writer.remove(unwanted)
             self._elsewhere.remove_vanished(self.known)
 
-    def _count(self, folded: Folded, removed: int) -> None:
-        self.tally.messages += folded.messages
+    def _count(self, folded: Folded, fresh: Collection[str], removed: int) -> None:
+        """Count what came in. `fresh`: the messages that nobody knew, of which those that are purged are left out."""
+        covers = partial(self._parts.purged.covers, self._room.id)
+        purged = sum(one.id in fresh and covers(one.time) for one in folded.texts.values())
+        self.tally.messages += folded.messages - purged
+        self.tally.skipped.update({"purged": purged} if purged else {})
         self.tally.edits += folded.edits
         self.tally.redactions += folded.redactions
         self.tally.skipped.update(folded.skipped)

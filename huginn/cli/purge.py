@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--reason", metavar="TEXT", help="Why; it is kept in the record. Name no content.")
 @click.option("--dry-run", is_flag=True, help="Count what would go; change nothing.")
 @click.option("--expect", type=click.IntRange(0), metavar="N", help="Stop if more than N messages would go.")
+@click.option("--hard", is_flag=True, help="Also write every file of the embedded index anew, without the words.")
 @click.option("--yes", is_flag=True, help="Do not ask. Without a terminal it is needed, and --expect too.")
 @click.option("--list", "listing", is_flag=True, help="List the purge record, oldest first.")
 @click.option("--lift", metavar="ID", help="Lift the purge of this id: the next refresh takes the messages in again.")
@@ -46,6 +47,7 @@ def purge(
     reason: str | None,
     dry_run: bool,
     expect: int | None,
+    hard: bool,
     yes: bool,
     listing: bool,
     lift: str | None,
@@ -56,6 +58,9 @@ def purge(
     The span begins with --from and ends before --to; both are RFC 3339 with a zone. A message goes by the time of its
     original, with all its edits. What was said around it stays. The purge is recorded with the reason and the name of
     the user of this process, and holds for every refresh and rebuild to come, until it is lifted.
+
+    The store keeps removed words in its files until it tidies up; --hard writes the files of every embedded index anew
+    at once, which takes as long as copying them, and as much room.
 
     \b
     Examples:
@@ -80,7 +85,7 @@ def purge(
     assert start is not None
     assert end is not None
     request = Request(room, start, end, reason or "none: a dry run", _steward())
-    report = _purged(settings, request, dry_run=dry_run, expect=expect, yes=yes, quiet=as_json)
+    report = _purged(settings, request, dry_run=dry_run, expect=expect, hard=hard, yes=yes, quiet=as_json)
     if as_json:
         terminal.write_document(report)
     else:
@@ -89,7 +94,7 @@ def purge(
 
 
 def _purged(
-    settings: Settings, request: Request, *, dry_run: bool, expect: int | None, yes: bool, quiet: bool
+    settings: Settings, request: Request, *, dry_run: bool, expect: int | None, hard: bool, yes: bool, quiet: bool
 ) -> PurgeReport:
     from huginn import purging
 
@@ -109,7 +114,7 @@ def _purged(
             terminal.write(_told(counted), sys.stderr)
     if not yes:
         click.confirm("Purge them?", abort=True, err=True)
-    return purging.purge(settings, request, dry_run=False, expect=expect)
+    return purging.purge(settings, request, dry_run=False, expect=expect, hard=hard)
 
 
 def _told(report: PurgeReport) -> str:
@@ -124,6 +129,8 @@ def _told(report: PurgeReport) -> str:
     if report.dry_run:
         return f"{span}\n{counts} would go\n"
     lines = [span, f"{counts} removed, {terminal.counted(report.written, 'window')} written again"]
+    if report.rewritten:
+        lines.append(f"all files written anew, of {report.rewritten} index(es)")
     if report.pending:
         lines.append(f"what was said around them is not all back yet: {terminal.harmless_line(report.pending)}")
     return "\n".join([*lines, f"purge {report.purge}", ""])

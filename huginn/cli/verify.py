@@ -50,6 +50,7 @@ def verify(as_json: bool) -> ExitCode:
       duplicate        a message that stands in two windows
       refused_room     points of a room that must not be read, in any index on disk
       redacted         points with a message that is known to be redacted, in any index on disk
+      purged           points with a message that is purged, in any index on disk
 
     \b
     Examples:

@@ -32,12 +32,14 @@ class ShardInUse(BaseModel):
     """What `shard.json` says: which folder of a collection holds its shard, and how it stands with the graph.
 
     `indexed` is the engine's count of indexed vectors when the graph was built (0 without one); `failed` when building
-    it failed last. Without the file it is the folder that was made first.
+    it failed last. `holds_removed`: its files may hold text that must be in no file (see `huginn.index.rewriting`).
+    Without the file it is the folder that was made first.
     """
 
     folder: str = "shard"
     indexed: int = 0
     failed: datetime | None = None
+    holds_removed: bool = False
 
 
 def shard_in_use(collection: Path) -> ShardInUse:

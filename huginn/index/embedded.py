@@ -28,9 +28,9 @@ from qdrant_edge import (
 from huginn.embed.port import Vector
 from huginn.embed.probe import Witness
 from huginn.errors import Unavailable
-from huginn.index import graph, shelf
+from huginn.index import graph, rewriting, shelf
 from huginn.index.answering import Answering
-from huginn.index.convert import MEANING, to_filter, to_point, to_request
+from huginn.index.convert import MEANING, WORDS, to_filter, to_point, to_request
 from huginn.index.described import describe
 from huginn.index.disk import require_space
 from huginn.index.engine import engine
@@ -71,7 +71,7 @@ class EmbeddedIndex:
         self, place: Place, fields: Sequence[str] | None = None, *, after: str | None = None
     ) -> Iterator[StoredPoint]:
         """Every point of `place`, in order of id; only those behind `after`."""
-        for record in self._scroll(place, fields, with_vector=fields is None, start=after):
+        for record in self._scroll(place, fields, vectors=[MEANING] if fields is None else [], start=after):
             if str(record.id) == after:
                 continue  # the engine's offset is the first point of a page
             has_vector = isinstance(record.vector, dict) and MEANING in record.vector
@@ -91,7 +91,7 @@ class EmbeddedIndex:
         known: dict[str, Vector] = {}
         for start in range(0, len(embedded_sha256), _BATCH):
             place = Place(embedded_sha256=embedded_sha256[start : start + _BATCH])
-            for record in self._scroll(place, ["embedded_sha256"], with_vector=True):
+            for record in self._scroll(place, ["embedded_sha256"], vectors=[MEANING]):
                 if isinstance(record.vector, dict) and MEANING in record.vector and record.payload:
                     vector = np.asarray(record.vector[MEANING], dtype=np.float32)
                     known[str(record.payload["embedded_sha256"])] = vector
@@ -126,15 +126,29 @@ class EmbeddedIndex:
     def build_graph(self) -> str | None:
         """Put a copy with a graph in the place of this shard, which answers until it is closed."""
         info = engine(self._shard.info)
-        if not graph.is_due(self._folder.parent, info.indexed_vectors_count):
+        if self._is_outlived or not graph.is_due(self._folder.parent, info.indexed_vectors_count):
             return None
         self.flush()
         shard = graph.Shard(self._folder, info.points_count, self.label.dimensions, self._min_free_bytes)
         self._is_outlived, note = graph.build(shard)
         return note
 
+    def mark_for_rewriting(self) -> None:
+        """Note that this shard is to be written anew."""
+        rewriting.mark(self._folder.parent)
+
+    def rewrite_if_marked(self) -> bool:
+        """Put a shard written anew in the place of this one, which answers until it is closed."""
+        if self._is_outlived or not rewriting.is_marked(self._folder.parent):
+            return False
+        everything = self._scroll(Place(), None, vectors=[MEANING, WORDS])
+        points, dimensions = self.count(Place()), self.label.dimensions
+        rewriting.rewrite(self._folder.parent, everything, points, dimensions, self._min_free_bytes)
+        self._is_outlived = True
+        return True
+
     def _scroll(
-        self, place: Place, fields: Sequence[str] | None, *, with_vector: bool, start: str | None = None
+        self, place: Place, fields: Sequence[str] | None, *, vectors: Sequence[str] = (), start: str | None = None
     ) -> Iterator[Record]:
         offset: PointId | None = uuid.UUID(start) if start else None
         where = to_filter(place)
@@ -144,7 +158,7 @@ class EmbeddedIndex:
                 limit=_BATCH,
                 filter=where,
                 with_payload=True if fields is None else list(fields),
-                with_vector=[MEANING] if with_vector else False,
+                with_vector=list(vectors) or False,
             )
             records, offset = engine(self._shard.scroll, request)
             yield from records

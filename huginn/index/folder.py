@@ -3,8 +3,8 @@
 `index/current.json` names the folder in use and since when others are retired; it is replaced atomically. Beside each
 shard stands `label.json` with the collection's random id, its label and its witness, written last, so that a folder
 without it is half-made. A shard's folder is never renamed, and never deleted while it is in use: the engine keeps
-absolute paths. So a collection may have further shards in its folder (see `huginn.index.graph`): `shard.json` names the
-one in use, and whoever opens the collection to write sweeps the others away.
+absolute paths. So a collection may have further shards in its folder (see `graph` and `rewriting`): `shard.json` names
+the one in use, and whoever opens the collection to write sweeps the others away.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from datetime import datetime
 from pathlib import Path
 
 from pydantic import BaseModel, Field
+from qdrant_edge import EdgeShard
 
 from huginn.errors import Busy, Unavailable
 from huginn.index.described import Described, describe, read, shard_in_use, write
 from huginn.index.disk import require_space
 from huginn.index.embedded import EmbeddedIndex
+from huginn.index.engine import first_line, is_the_engines
 from huginn.index.label import Label
 from huginn.index.port import Reader
 from huginn.index.remote import ask_to_hand_over, connect
-from huginn.index.shard import make_shard, open_shard
+from huginn.index.shard import make_shard
 from huginn.index.shelf import Collection
 from huginn.report import now
 
@@ -62,9 +64,7 @@ class Folders:
         """Make a new shard, and describe it when it is complete; half-made ones from before are swept away."""
         self.root.mkdir(parents=True, exist_ok=True)
         require_space(self.root, self._min_free_bytes)
-        for folder in self.root.glob("*/"):
-            if _OUR_NAME.fullmatch(folder.name) and not (folder / "label.json").exists():
-                shutil.rmtree(folder)
+        self._sweep_half_made()
         name = uuid.uuid4().hex
         make_shard(self.shard(name), label.dimensions)
         collection = Collection(name, uuid.uuid4().hex, label)
@@ -74,6 +74,7 @@ class Folders:
     def open(self, collection: Collection, *, wait: float) -> EmbeddedIndex:
         """Open a shard; one process at a time can. It answers the searches of others while it is open."""
         require_space(self.root, self._min_free_bytes)
+        self._sweep_half_made()
         self._sweep(collection.name)
         is_asked = False
         for _ in _tries(wait):
@@ -135,10 +136,16 @@ class Folders:
         return index
 
     def _sweep(self, name: str) -> None:
-        """Delete the shards that are not in use: what a kill has left of building a graph."""
+        """Delete the shards that are not in use: what a kill has left of building a graph, or of writing anew."""
         in_use = self.shard(name)
         for folder in in_use.parent.glob("shard*/"):
             if folder != in_use:
+                shutil.rmtree(folder)
+
+    def _sweep_half_made(self) -> None:
+        """Delete what a kill has left of making or dropping a collection."""
+        for folder in self.root.glob("*/"):
+            if _OUR_NAME.fullmatch(folder.name) and not (folder / "label.json").exists():
                 shutil.rmtree(folder)
 
     def _pointer(self) -> _Pointer | None:
@@ -152,6 +159,22 @@ class Folders:
         pointer = self._pointer()
         retired = pointer.retired.get(name) if pointer else None
         return Collection(name, described.id, described.label, retired, described.witness)
+
+
+def open_shard(path: Path, collection: Collection, min_free_bytes: int) -> EmbeddedIndex | None:
+    """Open a shard; None if another process holds it. Raises `Unavailable` if it cannot be opened at all."""
+    try:
+        return EmbeddedIndex(path, collection, EdgeShard.load(str(path)), min_free_bytes)
+    except BaseException as error:
+        if not is_the_engines(error):
+            raise
+        if "WouldBlock" in str(error):
+            return None
+        raise Unavailable(
+            "index",
+            f"{path} cannot be opened ({first_line(error)})",
+            next_step=f"delete the folder {path.parent} and run 'huginn refresh'",
+        ) from None
 
 
 def _tries(seconds: float) -> Iterator[None]:

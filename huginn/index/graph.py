@@ -23,7 +23,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from huginn.index.convert import MEANING, WORDS
-from huginn.index.described import ShardInUse, shard_in_use, write
+from huginn.index.described import shard_in_use, write
 from huginn.report import now
 
 FROM_POINTS = 100_000
@@ -73,7 +73,8 @@ def build(shard: Shard) -> tuple[bool, str]:
         shutil.copytree(shard.folder, draft)
         indexed = _indexed(draft, shard)
         os.sync()  # what the child has copied or written must not be lost after the switch
-        write(collection / "shard.json", ShardInUse(folder=draft.name, indexed=indexed))
+        copied = shard_in_use(collection).model_copy(update={"folder": draft.name, "indexed": indexed, "failed": None})
+        write(collection / "shard.json", copied)
     except (_NotBuilt, OSError) as error:
         why = str(error) if isinstance(error, _NotBuilt) else error.strerror or type(error).__name__
         return False, f"searches by meaning look at all {shard.points} points: {why}"

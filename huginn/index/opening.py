@@ -93,6 +93,10 @@ class Opened:
             return None
         return self.other(self.replaces)
 
+    def open_ones(self) -> list[Index]:
+        """The target, and those of the others that have been opened."""
+        return [self.target, *self._open.values()]
+
     def build_graph(self) -> str | None:
         """Have the target searched by a graph if it is large, once it is complete. Gives what is worth telling."""
         return self.target.build_graph() if self.replaces is None else None

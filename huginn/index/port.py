@@ -199,3 +199,17 @@ class Index(Reader, Protocol):
         Only when nothing more is written before the index is closed. Gives what is worth telling, if anything.
         """
         ...
+
+    def mark_for_rewriting(self) -> None:
+        """Note durably that what is removed from it must be in no file of it any more.
+
+        Raises `Refused` where the files are not Huginn's own.
+        """
+        ...
+
+    def rewrite_if_marked(self) -> bool:
+        """Write all files of the index anew, if that was noted; gives whether it was.
+
+        Only when nothing more is written before the index is closed. Raises `Unavailable`; the note stays then.
+        """
+        ...

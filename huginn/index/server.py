@@ -14,7 +14,7 @@ from qdrant_client.http import models
 
 from huginn.embed.port import Vector
 from huginn.embed.probe import Witness
-from huginn.errors import Unavailable
+from huginn.errors import Refused, Unavailable
 from huginn.index.convert import MEANING
 from huginn.index.port import Ask, Found, Payload, Place, StoredPoint
 from huginn.index.ranking import ranked_by
@@ -101,6 +101,19 @@ class ServerIndex:
     def build_graph(self) -> str | None:
         """A server builds its graphs by itself."""
         return None
+
+    def mark_for_rewriting(self) -> None:
+        """Refused: a server's files are its own."""
+        raise Refused(
+            "hard",
+            "the index is on a Qdrant server, which alone can write its files anew",
+            next_step="purge without it. The words go from the server's files when its optimiser rewrites their "
+            "segments; snapshots that were taken before keep them: delete those",
+        )
+
+    def rewrite_if_marked(self) -> bool:
+        """Nothing is ever marked."""
+        return False
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,4 +1,4 @@
-"""Making and opening a shard of the embedded engine."""
+"""Making a shard of the embedded engine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from huginn.errors import Unavailable
 from huginn.index.convert import MEANING, WORDS
-from huginn.index.embedded import EmbeddedIndex
-from huginn.index.engine import engine, first_line, is_the_engines
-from huginn.index.shelf import Collection
+from huginn.index.engine import engine
 
 _FIELDS: dict[str, KeywordIndexParams | DatetimeIndexParams] = {
     "corpus": KeywordIndexParams(enable_hnsw=True),
@@ -53,19 +50,3 @@ def make_shard(path: Path, dimensions: int) -> None:
         engine(shard.update, UpdateOperation.create_field_index(name, schema))
     engine(shard.flush)
     shard.close()
-
-
-def open_shard(path: Path, collection: Collection, min_free_bytes: int) -> EmbeddedIndex | None:
-    """Open a shard; None if another process holds it. Raises `Unavailable` if it cannot be opened at all."""
-    try:
-        return EmbeddedIndex(path, collection, EdgeShard.load(str(path)), min_free_bytes)
-    except BaseException as error:
-        if not is_the_engines(error):
-            raise
-        if "WouldBlock" in str(error):
-            return None
-        raise Unavailable(
-            "index",
-            f"{path} cannot be opened ({first_line(error)})",
-            next_step=f"delete the folder {path.parent} and run 'huginn refresh'",
-        ) from None

@@ -91,6 +91,18 @@ def test_prg_01_what_goes_and_what_stays(case: Case) -> None:
         assert not [hit for hit in case.rooms.search(word, mode="words").hits if word in hit.text]
 
 
+def test_prg_01_the_words_are_in_no_file_after_a_hard_purge(case: Case) -> None:
+    def held_in_files() -> set[str]:
+        files = [path.read_bytes() for path in case.settings().state.rglob("*") if path.is_file()]
+        return {word for word in [*GO, *STAY] if any(word.encode() in content for content in files)}
+
+    assert held_in_files() >= {"startedge", "middle", "lastms"}, "else this test proves nothing"
+    ended = case.purge(GARDEN, *SPAN, "--yes", "--expect", "4", "--hard")
+    assert (ended.code, "written anew" in ended.out) == (0, True)
+    assert held_in_files().isdisjoint(GO)
+    case.check()
+
+
 def _points(case: Case) -> list[str]:
     with case.rooms.index() as index:
         return [point.id for point in index.stored(Place(corpus="chat"))]

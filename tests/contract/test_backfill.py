@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 import huginn.rules
+from huginn.checkpoints import Checkpoints, Cursor
 from huginn.embed.port import BatchFailed
 from huginn.embed.wordllama import WordLlamaEmbedder
 from huginn.errors import Refused, Unavailable
@@ -250,6 +251,34 @@ def test_a_backfill_that_is_killed_anywhere_is_finished_by_the_next(forge: Works
         forge.backfill()
     forge.backfill()
     assert forge.points() == before
+
+
+@pytest.mark.parametrize("is_rebuild", [False, True])
+def test_a_backfill_or_rebuild_of_a_room_that_is_killed_anywhere_is_mended_by_the_next_run(
+    chat: ChatWorkspace, garden: ModelRoom, is_rebuild: bool
+) -> None:
+    garden.purge(garden.events[-5][1]["event_id"])  # history goes, and no refresh is told
+    expected = chat.fresh().filled().points()
+    assert chat.points() != expected
+    with fused(Fuse()) as fuse:
+        whole = chat.copy("whole")
+        whole.start_over(garden.id) if is_rebuild else whole.backfill()
+    assert whole.points() == expected
+    cut_off = 0
+    for length in range(is_rebuild, fuse.burnt, 2):
+        killed = chat.copy("killed")
+        with suppress(Killed), fused(Fuse(length)):
+            killed.start_over(garden.id) if is_rebuild else killed.backfill()
+        is_begun = killed.points() != chat.points() or cursor_of(killed, garden.id).is_open
+        cut_off += is_begun
+        killed.refresh() if is_begun else killed.backfill()
+        assert killed.points() == expected, length
+    assert cut_off > 5, "too few kills fell between intent and advance to say anything"
+
+
+def cursor_of(workspace: Workspace, source: str) -> Cursor:
+    with workspace.index() as index:
+        return Checkpoints(workspace.settings.state).ledger(index.id, "chat").cursor(source)
 
 
 def test_a_source_that_loses_most_of_its_points_says_so_before_and_afterwards(

@@ -23,11 +23,10 @@ from huginn.embed.port import Identity
 from huginn.index import folder as folders
 from huginn.index import graph
 from huginn.index.embedded import EmbeddedIndex
-from huginn.index.folder import Folders
+from huginn.index.folder import Folders, open_shard
 from huginn.index.label import make_label
 from huginn.index.port import Ask, NewPoint, Place, Reader
 from huginn.index.remote import RemoteReader, connect
-from huginn.index.shard import open_shard
 from huginn.index.shelf import Collection
 from huginn.run import open_run
 from huginn.settings import Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import threading
@@ -129,34 +130,31 @@ def test_a_room_goes_by_its_alias_as_well(workspace: ChatWorkspace, garden: Mode
     assert as_built_fresh(workspace)
 
 
-def test_wherever_a_purge_is_killed_the_next_run_finishes_it(tmp_path: Path) -> None:
-    def at(name: str) -> ChatWorkspace:
-        (tmp_path / name).mkdir()
-        workspace = ChatWorkspace.at(tmp_path / name)
-        room = workspace.homeserver.new_room("garden")
-        room.send(A, "heron", START)
-        room.send(A, "walrus", START + HOUR)
-        room.send(A, "osprey", START + HOUR + 1, **{"m.relates_to": {}})
-        room.send(A, "heron behind", START + 2 * HOUR)
-        workspace.refresh()
-        return workspace
-
-    room = "!garden:example.org"
+def test_wherever_a_purge_is_killed_the_next_run_finishes_it(workspace: ChatWorkspace) -> None:
+    room = workspace.homeserver.new_room("garden")
+    room.send(A, "heron", START)
+    room.send(A, "walrus", START + HOUR)
+    room.send(A, "osprey", START + HOUR + 1, **{"m.relates_to": {}})
+    room.send(A, "heron behind", START + 2 * HOUR)
+    workspace.refresh()
+    whole = workspace.copy("whole")
     with fused(Fuse()) as fuse:
-        at("whole").purge(room, FROM, TO)
+        whole.purge(room.id, FROM, TO)
+    expected = whole.fresh().filled().points()
+    assert "heron" in repr(expected)
+    assert "walrus" not in repr(expected)
     steps = 0
     for length in range(fuse.burnt):
-        workspace = at(f"killed-{length}")
+        killed = workspace.copy("killed")
         with suppress(Killed), fused(Fuse(length)):
-            workspace.purge(room, FROM, TO)
-        if not entries(workspace.settings):
+            killed.purge(room.id, FROM, TO)
+        if not entries(killed.settings):
             continue
         steps += 1
-        Workspace(workspace.root, {}).refresh()  # of repositories: it removes all the same
-        assert "walrus" not in workspace.texts(), length
-        workspace.refresh()
-        assert "heron" in workspace.texts()
-        assert as_built_fresh(workspace), length
+        Workspace(killed.root, {}).refresh()  # of repositories: it removes all the same
+        assert "walrus" not in killed.texts(), length
+        killed.refresh()
+        assert killed.points() == expected, length
     assert steps > 8
 
 
@@ -373,3 +371,31 @@ def test_spans_at_the_ends_of_time_stop_no_later_run(workspace: ChatWorkspace, g
     assert "heron" not in workspace.texts()
     assert "walrus" in workspace.texts()
     assert as_built_fresh(workspace)
+
+
+def test_a_whole_reading_counts_what_it_leaves_out_as_purged(workspace: ChatWorkspace, garden: ModelRoom) -> None:
+    garden.edit(A, garden.events[-3][1]["event_id"], "walrus anew")
+    workspace.purge(garden.id, FROM, TO)
+    (room,) = workspace.backfill().sources
+    assert (room.skipped["purged"], room.messages, room.edits) == (4, 2, 1)
+    garden.edit(A, garden.events[-3][1]["event_id"], "walrus once more")
+    garden.send(A, "a late walrus", START + HOUR + 7)
+    (room,) = workspace.refresh().sources
+    assert (room.skipped, room.messages, room.edits) == ({"purged": 1}, 0, 1)
+
+
+def test_a_full_disk_records_nothing_and_says_what_to_do(workspace: ChatWorkspace, garden: ModelRoom) -> None:
+    workspace.purge(garden.id, TO, TO + timedelta(hours=1))
+    path = workspace.settings.state / "purges.jsonl"
+    whole, before = path.read_bytes(), workspace.points()
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with (
+        patch("os.fsync", side_effect=full),
+        pytest.raises(Unavailable, match=r"No space left on device.*nothing was recorded.*try again"),
+    ):
+        workspace.purge(garden.id, FROM, TO)
+    assert path.read_bytes() == whole
+    assert len(entries(workspace.settings)) == 1
+    assert workspace.points() == before
+    workspace.purge(garden.id, FROM, TO)
+    assert "walrus" not in workspace.texts()

@@ -19,9 +19,10 @@ from huginn.index.port import StoredPoint
 from huginn.run import open_run
 from huginn.verify import verify
 from tests.support.chat_workspace import ChatWorkspace
+from tests.support.command_line import CommandLine
 from tests.support.faults import Fuse, Killed, fused
 from tests.support.git import Repository
-from tests.support.model_homeserver import HOUR, START, ModelRoom
+from tests.support.model_homeserver import HOUR, READER, START, ModelRoom
 from tests.support.qdrant_server import StandIn
 from tests.support.tampering import add, change, points_of, remove
 from tests.support.workspace import Workspace
@@ -29,6 +30,18 @@ from tests.support.workspace import Workspace
 A = "@a:example.org"
 TEXT = "".join(f"def part{number}():\n    return {number} * 'heron in the water'\n\n\n" for number in range(60))
 TWICE = ("same = 'the same text'\n" * 20 + "\n\n") * 6
+
+
+SETTINGS = f"""
+state = "state"
+[forge]
+name = "Test"
+[chat]
+homeserver = "http://127.0.0.1:9"
+user = "{READER}"
+[index]
+min_free_bytes = 0
+"""
 
 
 @pytest.fixture
@@ -196,6 +209,25 @@ def test_a_room_that_must_not_be_read_has_points_and_a_redacted_message_too(
     chat.refresh()
     add(chat, point, point.id, vector=False)
     assert [kind for kind, _, _ in kinds(chat)] == ["no_cursor", "refused_room"]
+
+
+def test_a_purged_message_that_has_points_is_told_and_the_command_ends_with_1(
+    chat: ChatWorkspace, garden: ModelRoom, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = points_of(chat, garden.id)[0]
+    chat.purge(garden.id, moment_of(START), moment_of(START + 1))
+    chat.refresh()
+    assert kinds(chat) == []
+    add(chat, point, chat_id(garden.id, "$back:example.org", 0), **window_of(point, "$back:example.org"))
+    found = [fault for fault in verify(chat.settings).faults if fault.kind == "purged"]
+    assert [(fault.source, fault.ids) for fault in found] == [(garden.id, [chat_id(garden.id, "$back:example.org", 0)])]
+    huginn = CommandLine(chat.root, capsys)
+    huginn.settings(SETTINGS)
+    ended = huginn("--config", str(chat.root / "huginn.toml"), "verify")
+    assert ended.code == 1
+    assert "purged" in ended.out
+    chat.refresh()
+    assert kinds(chat) == []
 
 
 def test_what_must_be_nowhere_is_found_in_an_index_that_is_kept(chat: ChatWorkspace, garden: ModelRoom) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
+import prefect.runtime
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
@@ -11,6 +13,7 @@ from prefect.client.schemas.objects import State
 from flows.backfill import backfill
 from flows.room_rebuild import room_rebuild
 from huginn import settings
+from huginn.report import now
 from huginn.verify import verify
 from tests.live.conftest import Host, make_repository
 from tests.support.tampering import points_of, remove
@@ -75,3 +78,18 @@ def test_parameters_are_checked_before_anything_else(workspace: Workspace) -> No
         assert state.is_failed()
         assert (state.message or "").startswith(("source: ", "sources: "))
     assert workspace.points() == before
+
+
+def test_a_backfill_that_finds_its_work_done_since_it_was_due_ends_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due = now() - timedelta(minutes=1)
+    monkeypatch.setitem(vars(prefect.runtime.flow_run), "scheduled_start_time", due)
+    before = artifact("backfill-forge")
+    state = run(backfill)
+    assert state.is_completed()
+    assert "nothing to do" in str(state.message)
+    assert run(backfill, sources=["birds"]).message == state.message, "a run over all covers it"
+    assert artifact("backfill-forge") == before
+    monkeypatch.setitem(vars(prefect.runtime.flow_run), "scheduled_start_time", now())
+    assert "nothing to do" not in str(run(backfill).message)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+import subprocess
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,12 @@ class ChatWorkspace(Workspace):
             return run.finish([_one(run, name) for name in run.sources])
 
     def purge(
-        self, room: str, start: datetime, end: datetime, *, dry_run: bool = False, expect: int | None = None
+        self, room: str, start: datetime, end: datetime, *, expect: int | None = None, **options: bool
     ) -> PurgeReport:
         """Purge a span; without `expect` however many messages that are."""
         request = Request(room, start, end, "as was asked", "ann")
-        return purge(self.settings, request, dry_run=dry_run, expect=10_000 if expect is None else expect, wait=5)
+        options = {"dry_run": False, **options}
+        return purge(self.settings, request, expect=10_000 if expect is None else expect, wait=5, **options)
 
     def texts(self) -> str:
         """All that the index holds of rooms, as one text to look for words in."""
@@ -74,22 +76,26 @@ class ChatWorkspace(Workspace):
         return self
 
     def fresh(self, name: str = "fresh") -> ChatWorkspace:
+        """Another place with nothing built yet: the same homeserver, the same purge record."""
+        fresh = self._another(name)
+        record = self.settings.state / "purges.jsonl"
+        if record.exists():  # which is no part of what can be built anew
+            fresh.settings.state.mkdir()
+            shutil.copy(record, fresh.settings.state)
+        return fresh
+
+    def copy(self, name: str) -> ChatWorkspace:
+        """Another place with a copy of the state folder as it is now."""
+        copied = self._another(name)
+        # Not by Python: most of an index's files are holes.
+        subprocess.run(["cp", "-a", "--sparse=always", self.settings.state, copied.settings.state], check=True)
+        return copied
+
+    def _another(self, name: str) -> ChatWorkspace:
         root = self.root / name
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
-        record = self.settings.state / "purges.jsonl"
-        if record.exists():  # which is no part of what can be built anew
-            (root / "state").mkdir()
-            shutil.copy(record, root / "state")
-        return ChatWorkspace(
-            root,
-            {},
-            index_settings=self.index_settings,
-            embedder=self.embedder,
-            homeserver=self.homeserver,
-            exclude_rooms=self.exclude_rooms,
-            puppets=self.puppets,
-        )
+        return replace(self, root=root)
 
 
 def _one(run: Run, name: str) -> SourceReport:

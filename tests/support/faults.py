@@ -24,6 +24,7 @@ EFFECTS = {
     "embed", "probe", "keep_witness", "create", "switch", "drop",
     "note", "look_again", "move_token", "keep",  # what is kept of rooms
     "add", "reconcile",  # the purge record
+    "mark_for_rewriting", "rewrite_if_marked",
 }  # fmt: skip
 
 

@@ -27,7 +27,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int | None]]:
     """What a purge was asked for: whether to count alone, and how many messages were expected."""
     calls: list[tuple[bool, int | None]] = []
 
-    def purge(_: Settings, request: Request, *, dry_run: bool, expect: int | None = None) -> PurgeReport:
+    def purge(
+        _: Settings, request: Request, *, dry_run: bool, expect: int | None = None, hard: bool = False
+    ) -> PurgeReport:
         calls.append((dry_run, expect))
         return PurgeReport(
             purge=None if dry_run else "id-of-it",
@@ -38,6 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int | None]]:
             messages=4,
             windows=2,
             points=2,
+            rewritten=1 if hard else 0,
         )
 
     monkeypatch.setattr(purging, "purge", purge)
@@ -53,6 +56,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int | None]]:
         ("y\n", ("--expect", "3"), [(True, None), (False, 3)], 0),
         ("", ("--yes",), [(True, None), (False, 4)], 0),
         ("", ("--yes", "--expect", "4"), [(False, 4)], 0),
+        ("", ("--yes", "--expect", "4", "--hard"), [(False, 4)], 0),
         ("", ("--dry-run",), [(True, None)], 0),
     ],
 )
@@ -70,6 +74,7 @@ def test_on_a_terminal_it_counts_and_asks_first(
     monkeypatch.setattr(sys, "stderr", told)
     ended = huginn("purge", ROOM, *SPAN, *more)
     assert (asked, ended.code) == (calls, code)
+    assert ("written anew" in ended.out) == ("--hard" in more)
     shown = told.getvalue() if len(calls) == 2 or code else ended.out
     if "--yes" not in more or len(calls) == 2:
         assert "4 messages in 2 windows" in shown
