@@ -17,10 +17,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.flow_engine import run_flow
 from prefect.states import Scheduled
 from prefect.workers.process import ProcessWorker
@@ -140,7 +141,7 @@ def test_a_flow_whose_worker_has_died_ends_itself_and_frees_lock_and_slot(
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Flows run in this process, which has no worker, by the settings of the test, and try again without long pauses."""
+    """Flows run in this process, which has no worker, by the settings of the test, and try again at once."""
     monkeypatch.setenv("HUGINN_CONFIG", str(tmp_path / "huginn.toml"))
     monkeypatch.setattr(flows.writer, "end_with_worker", lambda: None)
     monkeypatch.setattr(refresh_source, "retry_delay_seconds", [0.1, 0.1, 0.1])
@@ -157,11 +158,11 @@ def test_of_runs_that_were_missed_one_does_the_work_and_the_others_end_at_once(
         with get_client(sync_client=True) as client:
             return client.create_flow_run_from_deployment(uuid.UUID(apart[1]), state=Scheduled(scheduled_time=moment))
 
-    runs = [missed(minutes) for minutes in (60, 45, 30, 15)]
-    states = [run_flow(forge_refresh, flow_run=run, return_type="state") for run in runs]
+    runs = [missed(minutes) for minutes in (45, 30, 15)]
+    states = [cast("State", run_flow(forge_refresh, flow_run=run, return_type="state")) for run in runs]
 
     assert {state.type for state in states} == {"COMPLETED"}
-    assert ["has done this work since" in state.message for state in states] == [False, True, True, True]
+    assert ["has done this work since" in (state.message or "") for state in states] == [False, True, True]
     with Checkpoints(tmp_path / "state").store.transaction() as db:
         assert db.execute("SELECT count(*) FROM runs").fetchall() == [(1,)]
 
