@@ -13,7 +13,8 @@ from uuid import UUID
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, SendNotification
-from prefect.events.schemas.automations import Automation, AutomationCore, EventTrigger, Posture, ResourceSpecification
+from prefect.events.schemas.automations import Automation, AutomationCore, EventTrigger, Posture
+from prefect.events.schemas.events import ResourceSpecification
 from prefect.exceptions import ObjectNotFound
 
 FLOWS = ["forge-refresh", "chat-refresh", "backfill", "room-rebuild", "purge-window"]
@@ -78,6 +79,8 @@ def of_notices(block: UUID, stale: timedelta = STALE) -> list[AutomationCore]:
         description="Tells a refresh of which no run has ended well for long.",
         tags=["huginn"],
         trigger=EventTrigger(
+            # One that ended well, and then none: told once, until one ends well again.
+            after={"prefect.flow-run.Completed"},
             expect={"prefect.flow-run.Completed"},
             match=ResourceSpecification(root={"prefect.resource.id": "prefect.flow-run.*"}),
             match_related=_of_flows(FLOWS[:2]),
@@ -90,7 +93,7 @@ def of_notices(block: UUID, stale: timedelta = STALE) -> list[AutomationCore]:
             SendNotification(
                 block_document_id=block,
                 subject="Huginn: no refresh ends well",
-                body="No run of {{ labels['related:flow:prefect'].resource.name }} has ended well for "
+                body="No run of {{ labels['related:flow:prefect.resource.name'] }} has ended well for "
                 "{{ automation.trigger.within }}. "
                 "'huginn status' says more.",
             )

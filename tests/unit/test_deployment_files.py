@@ -19,8 +19,8 @@ from huginn import settings
 ROOT = Path(__file__).parents[2]
 DEPLOYMENTS = ROOT / "deployments"
 UNITS = sorted([*DEPLOYMENTS.glob("systemd/*.service"), *DEPLOYMENTS.glob("systemd/*.timer")])
-OBJECTS = [
-    pytest.param(thing, id=f"{thing['kind']} {thing['metadata']['name']}")
+OBJECTS: list[dict[str, Any]] = [
+    thing
     for path in sorted(DEPLOYMENTS.glob("kubernetes/*.yaml"))
     for thing in yaml.safe_load_all(path.read_text(encoding="utf-8"))
 ]
@@ -28,9 +28,7 @@ OBJECTS = [
 
 def objects(kind: str) -> dict[str, dict[str, Any]]:
     """The objects of Kubernetes of one kind by name."""
-    return {
-        thing.values[0]["metadata"]["name"]: thing.values[0] for thing in OBJECTS if thing.values[0]["kind"] == kind
-    }  # type: ignore[index, call-overload] # pytest types them as objects
+    return {thing["metadata"]["name"]: thing for thing in OBJECTS if thing["kind"] == kind}
 
 
 def compose() -> dict[str, Any]:
@@ -147,7 +145,7 @@ def test_the_credentials_of_the_worker_are_those_its_settings_read() -> None:
     assert read == {Path("/run/credentials/huginn-worker.service") / name for name in given}
 
 
-@pytest.mark.parametrize("thing", OBJECTS)
+@pytest.mark.parametrize("thing", OBJECTS, ids=lambda thing: f"{thing['kind']} {thing['metadata']['name']}")
 def test_every_object_of_kubernetes_is_complete_and_its_pods_are_shut_in(thing: dict[str, Any]) -> None:
     assert thing["apiVersion"]
     assert thing["metadata"]["namespace"] == "huginn"
