@@ -1,22 +1,24 @@
 """A long brief -> the texts to ask with, cut by meaning: paragraphs and headings, then sentences, lines, words. Pure.
 
-A brief that fits into one text stays one of the texts as a whole, and its parts stand beside it. A longer one is cut
-into parts; where all texts together cannot hold it, each part keeps its beginning, where writers say what it is about.
+Its title, the first thing that is said, is a text by itself, beside the whole. A brief that is too long for one text
+is cut into as few parts as may be; where all texts together cannot hold it, each part keeps its beginning. Measured on
+899 commit messages (docs/relevance.md): smaller parts than that are worse, each counts as much as the whole.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 from huginn.scrub import Clean
 from huginn.search.query import MOST_BYTES
+from huginn.search.question import words_of
 
-_LEAST = 60  # bytes: a shorter piece, a heading say, goes with what comes after it
+_TITLE = 200  # bytes: a longer first paragraph is no title, but its first sentence may be one
 
 # Where a text may be cut, the best places first: blank lines, headings and items; ends of sentences; lines; words.
-_CUTS = (
+_PARAGRAPHS, _SENTENCES, *_ = _CUTS = (
     re.compile(r"\n[^\S\n]*\n\s*|\n(?=[^\S\n]*(?:#{1,6}|[-*+]|\d+[.)])[^\S\n])"),
     re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"),
     re.compile(r"\n"),
@@ -25,33 +27,20 @@ _CUTS = (
 
 
 def texts_of(brief: Clean, most: int) -> list[Clean]:
-    """Up to `most` texts (1 to 8) of at most 1,000 bytes each, in order, the whole first if it fits."""
-    paragraphs = list(_joined(_cut(str(brief), 0), _LEAST))
-    if _size(brief.strip()) <= MOST_BYTES:
-        parts = _merged(paragraphs, most - 1) if len(paragraphs) > 1 and most > 1 else []
-        pieces = [str(brief), *parts]
-    else:
-        pieces = _merged([piece for each in paragraphs for piece in _fitting(each, 1)], most)
-    return [_part(brief, piece) for piece in dict.fromkeys(pieces)]
+    """Up to `most` texts (1 to 8) of at most 1,000 bytes each; the whole is one of them if it fits."""
+    parts = list(_fitting(brief.strip(), 0))
+    title = _title(brief.strip()) if most > 1 else ""
+    pieces = [title, *_merged(parts, most - 1)] if title else _merged(parts, most)
+    return list(dict.fromkeys(_part(brief, piece.strip()) for piece in pieces))
 
 
-def _cut(text: str, level: int) -> list[str]:
-    """A text at all places of one kind; joined, the pieces are the text. Blank ones go with what is before them."""
-    ends = [match.end() for match in _CUTS[level].finditer(text)]
-    pieces = [text[start:end] for start, end in pairwise([0, *ends, len(text)])]
-    return list(_joined(pieces, 1))
-
-
-def _joined(pieces: Iterable[str], least: int) -> Iterator[str]:
-    """The same pieces, those with less than so many bytes to see in front of the next; the last stays as it is."""
-    held = ""
-    for piece in pieces:
-        held += piece
-        if _size(held.strip()) >= least:
-            yield held
-            held = ""
-    if held:
-        yield held
+def _title(text: str) -> str:
+    """The first paragraph or, if it is long, its first sentence; nothing where that is long too, or says nothing."""
+    for cut in (_PARAGRAPHS, _SENTENCES):
+        first = cut.split(text, maxsplit=1)[0]
+        if _size(first) <= _TITLE:
+            return first if len(words_of(first)) > 1 else ""
+    return ""
 
 
 def _fitting(text: str, level: int) -> Iterator[str]:
@@ -59,8 +48,10 @@ def _fitting(text: str, level: int) -> Iterator[str]:
     if _size(text.strip()) <= MOST_BYTES or level == len(_CUTS):
         yield text
         return
+    ends = [match.end() for match in _CUTS[level].finditer(text)]
+    cuts = (text[start:end] for start, end in pairwise([0, *ends, len(text)]))
     held = ""
-    for piece in (fitting for cut in _cut(text, level) for fitting in _fitting(cut, level + 1)):
+    for piece in (fitting for cut in cuts for fitting in _fitting(cut, level + 1)):
         if held and _size((held + piece).strip()) > MOST_BYTES:
             yield held
             held = ""
@@ -78,10 +69,10 @@ def _merged(pieces: list[str], most: int) -> list[str]:
 
 
 def _part(brief: Clean, piece: str) -> Clean:
-    """The piece as a part of the brief, without blanks around it and, if it is too long, without its end."""
-    kept = piece.strip().encode()[:MOST_BYTES].decode(errors="ignore")
-    if len(kept) < len(piece.strip()) and len(words := kept.rsplit(maxsplit=1)) > 1:
-        kept = words[0]
+    """The piece as a part of the brief; without its end, if it is too long for a text."""
+    kept = piece.encode()[:MOST_BYTES].decode(errors="ignore")
+    if len(kept) < len(piece):
+        kept = kept.rsplit(maxsplit=1)[0]
     start = brief.index(kept)
     return brief.part(start, start + len(kept))
 
