@@ -39,7 +39,7 @@ def names_of(texts: Iterable[Clean]) -> list[Clean]:
     """The names in these texts, in order, each once; at most 16."""
     found: dict[str, Clean] = {}
     for text in texts:
-        for name in _names(text):
+        for name in names_in(text):
             start = text.index(name)
             found.setdefault(name, text.part(start, start + len(name)))
     return list(found.values())[:MOST_NAMES]
@@ -51,7 +51,8 @@ def name_typed(text: str) -> str | None:
     return _bare(words[0]) or None if len(words) == 1 else None
 
 
-def _names(text: str) -> Iterable[str]:
+def names_in(text: str) -> list[str]:
+    """The names in one text, in order."""
     if (typed := name_typed(text)) is not None:
         return [typed]
     words = ((quoted, _bare(quoted or word)) for quoted, word in _WORD.findall(text))
@@ -60,7 +61,7 @@ def _names(text: str) -> Iterable[str]:
 
 def _bare(word: str) -> str:
     """A word without quotes and marks around it; a call without its brackets, an id with its sign."""
-    word = word.strip(_AROUND)
+    word = word.strip(_AROUND).removesuffix("'s").removesuffix("’s")
     return re.sub(r"\([^()]*\Z", "", word)
 
 

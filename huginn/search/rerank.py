@@ -13,11 +13,13 @@ from functools import lru_cache
 from huginn.index.port import Payload
 from huginn.search.exact import Matches
 from huginn.search.fuse import Candidate
-from huginn.search.names import defines, name_typed
+from huginn.search.names import defines, name_typed, names_in
 from huginn.search.question import words_of
 
 PATH = 0.3
 """Added where all words of a question stand in a path; a part of it for a part of them."""
+NAME, DEFINES = 0.1, 0.2
+"""Added where a name in a question stands to the letter, and again where it is defined; of several, their mean."""
 TEST, CHANGE_LOG = 0.75, 0.7
 """What the scores of tests and change logs are multiplied by, unless the question asks for such.
 
@@ -49,12 +51,16 @@ def reranked(
     at the head.
     """
     asked = frozenset(words_of(text))
-    scored = {each.id: replace(each, score=_score(each.score, payloads[each.id], asked)) for each in candidates}
-    name = name_typed(text)
-    holders = matches[name].points if name is not None and name in matches else {}
-    for point in holders:
-        found = scored.get(point) or Candidate(point, 0.0)
-        scored[point] = replace(found, exact=2 if name is not None and defines(payloads[point], name) else 1)
+    scores = {each.id: _score(each.score, payloads[each.id], asked) for each in candidates}
+    names = [name for name in names_in(text) if name in matches]
+    for name in names:
+        for point in matches[name].points.keys() & scores.keys():
+            scores[point] += (NAME + DEFINES * defines(payloads[point], name)) / len(names)
+    scored = {each.id: replace(each, score=scores[each.id]) for each in candidates}
+    if (name_alone := name_typed(text)) in names:
+        for point, payload in matches[name_alone].points.items():
+            found = scored.get(point) or Candidate(point, 0.0)
+            scored[point] = replace(found, exact=1 + defines(payload, name_alone))
     return sorted(scored.values(), key=lambda candidate: (-candidate.exact, -candidate.score, candidate.id))
 
 
