@@ -137,6 +137,13 @@ def test_every_service_is_shut_in_and_gets_no_secret_through_its_environment(pat
     assert not [line for line in lines if re.match(r"Environment=.*(TOKEN|PASSWORD|KEY)", line)]
 
 
+def test_the_page_of_prefect_is_copied_to_where_it_may_be_written() -> None:
+    unit = (DEPLOYMENTS / "systemd" / "huginn-prefect.service").read_text(encoding="utf-8")
+    assert re.search(r"^Environment=PREFECT_SERVER_UI_STATIC_DIRECTORY=/var/lib/huginn/", unit, re.M)
+    assert "PREFECT_SERVER_UI_STATIC_DIRECTORY=/tmp/" in (DEPLOYMENTS / "Dockerfile").read_text(encoding="utf-8")
+    assert "/tmp" in compose()["services"]["prefect"]["tmpfs"]
+
+
 def test_the_credentials_of_the_worker_are_those_its_settings_read() -> None:
     unit = (DEPLOYMENTS / "systemd" / "huginn-worker.service").read_text(encoding="utf-8")
     loaded = settings.load(DEPLOYMENTS / "systemd" / "huginn.toml", environment={})
