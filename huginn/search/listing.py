@@ -53,6 +53,11 @@ def listing(access: Access, query: ListQuery) -> Listing:
     return Listing(query=query, messages=page, cursor=cursor, took_ms=took)
 
 
+def cursor_behind(message: RoomMessage, query: ListQuery) -> str:
+    """The cursor that goes on behind a message of a page, which need not be the last."""
+    return _cursor((milliseconds(message.time, FIRST), message.room, message.event_id), query)
+
+
 def as_message(message: Placed, settings: Settings, mask: Mask) -> RoomMessage:
     """A message for an answer."""
     line = message.line
