@@ -18,6 +18,7 @@ from huginn.cli.chat import chat
 from huginn.cli.doctor import doctor
 from huginn.cli.exits import ExitCode, manual
 from huginn.cli.init import init
+from huginn.cli.mcp import mcp
 from huginn.cli.options import config_option
 from huginn.cli.purge import purge
 from huginn.cli.rebuild import rebuild
@@ -54,7 +55,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, purge, status, verify):
+for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, status, verify):
     program.add_command(command)
 
 

@@ -57,7 +57,7 @@ Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """A time with a zone, kept in UTC."""
 
 
-class _Question(BaseModel):
+class Question(BaseModel):
     """Whose mistakes are told as `Refused`, naming the field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,7 +73,7 @@ class _Question(BaseModel):
             raise Refused(name, words[:1].lower() + words[1:]) from None
 
 
-class ListQuery(_Question):
+class ListQuery(Question):
     """Which messages to list, oldest first. Raises `Refused` naming the field.
 
     `rooms` are ids or aliases, `senders` whole ids of users; None means all. `after` is inclusive, `before` exclusive.
@@ -95,7 +95,7 @@ class ListQuery(_Question):
         return self
 
 
-class Query(_Question):
+class Query(Question):
     """A question: 1 to 8 texts of at most 1,000 bytes each, and where to look. Raises `Refused` naming the field.
 
     `brief` is a long text of up to 64 KiB, alone or beside up to seven texts: it is cut by meaning into as many texts
