@@ -4,6 +4,7 @@ from huginn.search.answer import search
 from huginn.search.listing import list_messages
 from huginn.search.query import By, ListQuery, Mode, Query
 from huginn.search.result import (
+    Around,
     ChatCitation,
     Citation,
     Exact,
@@ -20,6 +21,7 @@ from huginn.search.result import (
 from huginn.search.window import show_window
 
 __all__ = [
+    "Around",
     "By",
     "ChatCitation",
     "Citation",

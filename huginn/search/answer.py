@@ -18,6 +18,7 @@ from huginn.index.opening import NoIndex, label_in_use, open_for_search
 from huginn.index.payload import told
 from huginn.index.remote import HolderGone
 from huginn.search import chat_hits, forge_hits, neighbours
+from huginn.search.around import around
 from huginn.search.brief import texts_of
 from huginn.search.deadline import Deadline
 from huginn.search.masking import Mask, mask_of
@@ -92,7 +93,13 @@ def _found(
         )
         citing = _Citing(settings, sought, mask_of(index), list(asked))
         page = page_of(index, sought, deadline)
-        return [citing.hit(found) for found in page.found], list(page.exact)
+        hits = [citing.hit(found) for found in page.found]
+        if query.context:
+            hits = [
+                hit.model_copy(update={"around": around(index, hit.citation, query, citing.mask, deadline)})
+                for hit in hits
+            ]
+        return hits, list(page.exact)
     finally:
         index.close()
 
