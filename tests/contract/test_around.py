@@ -23,7 +23,7 @@ PYTHON = "\n\n" + "".join(
 )
 PROSE = "\n".join(f"Line {number} of the heron's tale, which is long." * (1 + number % 3) for number in range(300))
 LONG = "above\n" + "needle in hay, " * 200 + "\nbelow heron\n" + "tail\n" * 5
-FILES: dict[str | bytes, bytes | str | None] = {
+FILES = {
     "a.py": PYTHON,
     "tale.txt": PROSE,
     "long.txt": LONG,
@@ -37,7 +37,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     root = tmp_path_factory.mktemp("around")
     repository = Repository(root / "remote.git")
     repository.commit({name: f"an older heron\n{text}" for name, text in FILES.items()})
-    repository.commit(FILES)
+    repository.commit(dict(FILES.items()))
     other = Repository(root / "other.git")
     other.commit({"a.py": "def heron():\n    return 'another file of the same path'\n"})
     workspace = Workspace(root, {"repo": repository.path, "other": other.path})
@@ -48,7 +48,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def file_around(hit: Hit) -> tuple[list[str], list[str], list[str]]:
     """The lines of the file before, in and after a hit."""
     assert hit.citation.kind == "forge"
-    lines = str(FILES[hit.citation.path]).replace("\r\n", "\n").split("\n")
+    lines = FILES[hit.citation.path].replace("\r\n", "\n").split("\n")
     start, end = hit.citation.start_line, hit.citation.end_line
     return lines[: start - 1], lines[start - 1 : end], lines[end:]
 
