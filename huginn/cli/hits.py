@@ -38,7 +38,7 @@ def show(result: SearchResult) -> None:
             print_lines(shown.lines(number, hit, is_first=number == hits[0][0], is_alone=len(hits) == 1), console)
     for number, part in enumerate(result.parts, start=len(result.query.texts) + 1):
         rest = "…" if len(part) > _PART_SHOWN else ""
-        print_counts(f"text {number}: {quoted.name(part[:_PART_SHOWN])}{rest}", console)
+        print_counts(f"text {number}: {quoted.name(part[:_PART_SHOWN].rstrip())}{rest}", console)
     for exact in result.exact:
         if not exact.found:
             print_counts(f"no exact match for {quoted.name(exact.name)}", console)
@@ -107,13 +107,14 @@ class _Shown:
         start, end = hit.citation.start_line, hit.citation.end_line
         digits = len(str(end + len(after)))
         for lines, first, bar in (
-            ("\n".join(before), start - len(before), quoted.BAR_OF_CONTEXT),
-            (hit.text, start, quoted.BAR),
-            ("\n".join(after), end + 1, quoted.BAR_OF_CONTEXT),
+            (before, start - len(before), quoted.BAR_OF_CONTEXT),
+            ([hit.text.rstrip("\n")], start, quoted.BAR),
+            (after, end + 1, quoted.BAR_OF_CONTEXT),
         ):
-            if lines or bar == quoted.BAR:
+            if lines:
                 asked = self.asked if bar == quoted.BAR else frozenset()
-                yield from quoted.text(lines, self.console, bar=bar, first=first, digits=digits, asked=asked)
+                text = "".join(f"{line}\n" for line in lines)
+                yield from quoted.text(text, self.console, bar=bar, first=first, digits=digits, asked=asked)
 
     def _messages(self, hit: Hit) -> Iterator[Text]:
         """The messages of a room: those before, those of the hit, those after or what was said next."""

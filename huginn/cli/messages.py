@@ -30,7 +30,7 @@ def show_listing(listing: Listing) -> None:
     messages = terminal.counted(len(listing.messages), "message")
     print_counts(f"{messages}{span(listing.query)} in {listing.took_ms:.0f} ms", console)
     if listing.cursor:
-        print_counts(f"there are more: --cursor {listing.cursor}", console)
+        console.print(f"there are more: --cursor {listing.cursor}", style="dim", soft_wrap=True)  # whole, to be copied
 
 
 def show_window(window: MessageWindow) -> None:

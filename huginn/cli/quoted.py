@@ -7,7 +7,9 @@ where a terminal would have wrapped them; names stand on one line, and what is t
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from huginn.cli import terminal
@@ -21,6 +23,7 @@ BAR_OF_CONTEXT = "┊ "
 
 _MARK = "bold underline"
 _LEAST_ROOM = 10  # cells of a line that are left for words, however narrow the terminal
+_FIRST_MARK, _BOXES = "\u0300", ("\u2500", "\u259f")
 _GAP = re.compile(r"(?<=\s)\s|\A\s|\s\Z")
 
 
@@ -53,9 +56,10 @@ def text(
     """
     from rich.text import Text
 
-    for number, line in enumerate(terminal.harmless(words).rstrip("\n").split("\n"), start=first or 0):
+    words = words.rstrip("\n") if first is None else words.removesuffix("\n")
+    for number, line in enumerate(terminal.harmless(f"{words}\n").split("\n")[:-1], start=first or 0):
         before, after = (bar, bar) if first is None else (f"{bar}{number:>{digits}}  ", f"{bar}{'':{digits}}  ")
-        shown = Text(line.expandtabs(4) if console.is_terminal else line)
+        shown = Text(line.expandtabs(4))
         if asked and console.is_terminal:
             _mark(shown, asked)
         yield from folded(shown, console, before=before, after=after)
@@ -77,14 +81,30 @@ def folded(line: Text, console: Console, *, before: str = "", after: str = BAR) 
 
 def _cuts(line: str, room: int) -> list[int]:
     """Where to cut a line so that each piece has at most `room` cells."""
-    from rich.cells import chop_cells
-
-    cuts, start = [], 0
-    while len(piece := (chop_cells(line[start:], room) or [""])[0]) < len(line) - start:
-        blank = piece.rfind(" ", len(piece) * 2 // 3) + 1
-        start += blank or len(piece)
-        cuts.append(start)
+    cuts, start, used = [], 0, 0
+    for place, character in enumerate(line):
+        used += _cells(character)
+        if used > room:
+            blank = line.rfind(" ", start + (place - start) * 2 // 3, place) + 1
+            start = blank or place
+            cuts.append(start)
+            used = sum(map(_cells, line[start : place + 1]))
     return cuts
+
+
+@lru_cache(maxsize=4096)
+def _cells(character: str) -> int:
+    """The most cells that a terminal may take for a character: they differ on marks, on signs that may be pictures,
+    and on what has no meaning. Else what is drawn wider than was thought would go on in a line without a bar.
+    """
+    from rich.cells import cell_len
+
+    kind = unicodedata.category(character)
+    if character < _FIRST_MARK or _BOXES[0] <= character <= _BOXES[1]:
+        return cell_len(character)
+    if kind in ("So", "Sk", "Sm", "Co", "Cn"):
+        return 2
+    return max(cell_len(character), 1)
 
 
 def _mark(line: Text, asked: frozenset[int]) -> None:
