@@ -195,7 +195,9 @@ def test_nothing_that_somebody_else_wrote_passes_for_huginn_wherever_it_stands(
     assert not re.search(
         r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]", shown
     )
-    own = r"[│┊] .*|heron@0123456:.*|#.*|[12]\. score 0\.5000; .*|also heron@.*|text 2: .*|no exact match for no.*|   .*"
+    own = (
+        r"[│┊] .*|heron@0123456:.*|#.*|[12]\. score 0\.5000; .*|also heron@.*|text 2: .*|no exact match for no.*|   .*"
+    )
     own += r"|first \$e0|last  \$e1|what was said next \(context, no hit\):|2 hits for 2 texts in 12 ms|"
     assert [line for line in shown.split("\n") if not re.fullmatch(own, line)] == []
     if is_terminal:
@@ -259,3 +261,20 @@ def test_more_context_than_there_may_be_is_refused(huginn: CommandLine, prepared
     ended = huginn("search", "herons", "--context", size)
     assert (ended.code, prepared.asked) == (ExitCode.REFUSED, [])
     assert ended.err.startswith("huginn: context: ")
+
+
+@pytest.mark.parametrize("sign", ["☺\ufe0f", "\ue000", "❤", "\U0001f9ff"])
+def test_a_sign_that_some_terminals_draw_wider_than_others_takes_no_line_beyond_its_width(
+    huginn: CommandLine, prepared: Prepared, sign: str
+) -> None:
+    place = citation(start_line=10, end_line=10)
+    prepared.hits = [hit(text=sign * 60 + "huginn: error", citation=place, places=[place])]
+    lines = [line for line in plain(huginn.on_terminal("search", "x")).splitlines() if line.startswith("│")]
+    assert all(len("│ 10  ") + 2 * line.count(sign[0]) <= 80 for line in lines)
+    assert "".join(line[6:] for line in lines) == sign * 60 + "huginn: error"
+
+
+def test_a_drawing_of_lines_is_not_cut_early(huginn: CommandLine, prepared: Prepared) -> None:
+    place = citation(start_line=10, end_line=10)
+    prepared.hits = [hit(text="─" * 74, citation=place, places=[place])]
+    assert f"│ 10  {'─' * 74}\n" in plain(huginn.on_terminal("search", "x"))
