@@ -96,7 +96,8 @@ class Exact(_Model):
 
 
 class Hit(_Model):
-    """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank); it is no similarity.
+    """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank), by file of
+    1 / (5 + rank); it is no similarity.
 
     `places` are all places where the very same text stands, the cited one first (at most 100 of them; `copies` says
     how many there are). Without folding it is the cited one alone. A hit of chat has its `messages`, of which only

@@ -68,7 +68,7 @@ FILES = {point: point[0] for point in ("a1", "a2", "a3", "a4", "b1", "c1")}
 def test_by_file_each_file_is_shown_by_its_best_chunk_before_any_second_one() -> None:
     fused = fuse_files([candidates(("a1", 0.9), ("a2", 0.8), ("b1", 0.4), ("c1", 0.3))], FILES)
     assert [hit.id for hit in fused] == ["a1", "b1", "c1", "a2"]
-    assert [hit.score for hit in fused] == [1 / 61, 1 / 62, 1 / 63, 1 / 64]
+    assert [hit.score for hit in fused] == [1 / 6, 1 / 7, 1 / 8, 1 / 9]
 
 
 def test_at_most_three_chunks_of_a_file_are_shown() -> None:
@@ -82,7 +82,7 @@ def test_a_file_that_ranks_well_for_both_texts_by_different_chunks_comes_first()
     by_file = fuse_files([one, other], FILES)
     assert by_file[0].id == "a1"
     assert by_file[0].ranks == {0: 2, 1: 2}
-    assert by_file[0].score == pytest.approx(2 / 62)
+    assert by_file[0].score == pytest.approx(2 / 7)
 
 
 def test_what_matches_exactly_comes_before_all_else_of_its_list() -> None:
