@@ -18,6 +18,7 @@ from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.purging import PurgeReport
 from huginn.report import Drift, ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
 from huginn.search import (
+    Around,
     ChatCitation,
     Exact,
     Following,
@@ -82,7 +83,7 @@ def test_every_command_is_listed_with_its_options(command: str) -> None:
     [
         ("refresh", (RunReport, SourceReport, Drift)),
         ("status", (StatusReport, SourceStatus, ItemStatus)),
-        ("search", (SearchResult, Exact, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
+        ("search", (SearchResult, Exact, Hit, Around, Rank, ForgeCitation, ChatCitation, Message, Following)),
         ("chat search", (Listing, ListQuery, RoomMessage)),
         ("chat window", (MessageWindow,)),
         ("purge", (PurgeReport,)),
