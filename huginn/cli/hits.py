@@ -37,10 +37,13 @@ _BAR_OF_CONTEXT = "┊ "
 
 def show(result: SearchResult) -> None:
     """Print the hits; the last line tells the counts and the times that were asked for."""
-    number = len(result.query.texts)
+    number = len(result.query.texts) + len(result.parts)
     console = terminal.console(sys.stdout)
     for hit in result.hits:
         _print(_lines(hit, console, with_text_number=number > 1), console)
+    for exact in result.exact:
+        if not exact.found:
+            _print_counts(f"no exact match for {terminal.harmless_line(exact.name)}", console)
     hits, texts = terminal.counted(len(result.hits), "hit"), terminal.counted(number, "text")
     _print_counts(f"{hits} for {texts}{_span(result.query)} in {result.took_ms:.0f} ms", console)
 

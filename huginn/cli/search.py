@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -15,8 +15,11 @@ from huginn.cli import terminal
 from huginn.cli.exits import ExitCode, manual
 from huginn.cli.hits import show
 from huginn.cli.options import config_option, json_option, load_settings, require_corpus, room_options
+from huginn.errors import Refused
 
 MODES = ("hybrid", "meaning", "words")  # as in `huginn.search.Mode`, which help must not import
+MOST_BRIEF = (1 << 16) + 1
+BY = ("file", "chunk")  # as in `huginn.search.By`
 
 
 @click.command(
@@ -25,8 +28,15 @@ MODES = ("hybrid", "meaning", "words")  # as in `huginn.search.Mode`, which help
         ExitCode.WELL, ExitCode.REFUSED, ExitCode.AWAY, ExitCode.BUSY, well="answered, also when nothing fits"
     ),
 )
-@click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
+@click.argument("texts", metavar="[TEXT]...", nargs=-1)
+@click.option(
+    "--brief",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Ask with a long text, up to 64 KiB.",
+)
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True, help="What counts as near.")
+@click.option("--by", type=click.Choice(BY), default="file", show_default=True, help="What the texts are fused over.")
 @click.option("--corpus", "corpora", metavar="NAME", multiple=True, help="Only this corpus: forge or chat. Repeatable.")
 @click.option("--repo", "repos", metavar="NAME", multiple=True, help="Only this repository. Repeatable.")
 @click.option("--path", "paths", metavar="PATH", multiple=True, help="Only this file or folder. Repeatable.")
@@ -37,7 +47,9 @@ MODES = ("hybrid", "meaning", "words")  # as in `huginn.search.Mode`, which help
 @config_option
 def search(
     texts: tuple[str, ...],
+    brief: TextIO | None,
     mode: str,
+    by: str,
     corpora: tuple[str, ...],
     repos: tuple[str, ...],
     paths: tuple[str, ...],
@@ -52,7 +64,11 @@ def search(
     """Ask the index with one to eight texts, and get the places that answer them best.
 
     Each TEXT is a question of its own, so put one of several words in quotes. Several texts that ask for the same thing
-    in other words are fused: what ranks high for more than one of them comes first. A text has at most 1,000 bytes.
+    in other words are fused: what ranks high for more than one of them comes first. A text has at most 1,000 bytes; a
+    longer one is given in a file as --brief, and is cut into as many texts as are left of the eight.
+
+    By file, each file is shown by its best part first, and by at most three; --by chunk ranks every part for itself. A
+    name, a code or a file in a TEXT that stands nowhere to the letter is told below the hits, which are merely near it.
 
     \b
     The mode says what counts as near:
@@ -72,6 +88,7 @@ def search(
       huginn search "how are blobs read"
       huginn search "retry with back-off" "wait longer after each failure" --repo Huginn
       huginn search ECONNRESET --mode words --path src/net --top-k 3
+      huginn search --brief issue.md
       huginn search "who broke the build" --corpus chat --after 2026-03-01
       huginn search "who holds the lock" --json | jq -r '.hits[].citation.path'
     """
@@ -80,7 +97,9 @@ def search(
     return ask(
         as_json=as_json,
         texts=texts,
+        brief=None if brief is None else _read(brief),
         mode=mode,
+        by=by,
         corpora=corpora or None,
         repos=repos or None,
         paths=paths or None,
@@ -104,6 +123,14 @@ def ask(*, as_json: bool, **values: Any) -> ExitCode:
     else:
         show(result)
     return ExitCode.WELL
+
+
+def _read(brief: TextIO) -> str:
+    """The file, no more of it than shows that it is too long."""
+    try:
+        return brief.read(MOST_BRIEF)
+    except UnicodeDecodeError:
+        raise Refused("brief", "is no valid text", next_step="give it as UTF-8") from None
 
 
 sources = click.Command(

@@ -23,7 +23,7 @@ _NAME_COUNT: Final = 3
 # `getUserName`, `HTTPServer`, `utf8Text`: where a word of its own begins inside a word.
 _SMALL: Final = "a-zß-öø-ÿα-ωа-я"
 _CAPITAL: Final = "A-ZÀ-ÖØ-ÞΑ-ΩА-Я"
-_CAMEL: Final = re.compile(rf"(?<=[{_SMALL}0-9])(?=[{_CAPITAL}])|(?<=[{_CAPITAL}])(?=[{_CAPITAL}][{_SMALL}])")
+CAMEL: Final = re.compile(rf"(?<=[{_SMALL}0-9])(?=[{_CAPITAL}])|(?<=[{_CAPITAL}])(?=[{_CAPITAL}][{_SMALL}])")
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 
@@ -52,5 +52,5 @@ def _tail(text: str, length: int) -> str:
 
 
 def _words(texts: Iterable[str]) -> str:
-    words = (word for text in texts for word in _BETWEEN_WORDS.split(_CAMEL.sub(" ", text)))
+    words = (word for text in texts for word in _BETWEEN_WORDS.split(CAMEL.sub(" ", text)))
     return " ".join(word.lower() for word in words if word)

@@ -52,6 +52,8 @@ def to_filter(place: Place) -> Filter | None:
             must.append(FieldCondition(key, match=MatchAny(list(values))))
     if place.within is not None:
         must.append(_within(place.within))
+    if place.commits is not None:
+        must.append(Filter(should=[FieldCondition("commit", match=MatchPrefix(start)) for start in place.commits]))
     if place.ids is not None:
         must.append(HasIdCondition(set(place.ids)))
     if place.after:

@@ -28,8 +28,9 @@ class Place:
     """Which points are meant: every field that is given must hold; of several values in one field, any.
 
     None means anything goes, an empty sequence that nothing does. `within` are paths of files, or of folders for
-    everything under them; `events` and `senders` are those of messages, of which a window holds several. `after` is
-    inclusive, `before` exclusive; in the corpus `chat` every window that reaches into the span is meant.
+    everything under them; `events` and `senders` are those of messages, of which a window holds several; `commits` are
+    the beginnings of commits' ids. `after` is inclusive, `before` exclusive; in the corpus `chat` every window that
+    reaches into the span is meant.
     """
 
     corpus: Corpus | None = None
@@ -42,6 +43,7 @@ class Place:
     events: Sequence[str] | None = None
     senders: Sequence[str] | None = None
     aliases: Sequence[str] | None = None
+    commits: Sequence[str] | None = None
     after: datetime | None = None
     before: datetime | None = None
 

@@ -39,7 +39,7 @@ def means_nothing(place: Place) -> bool:
     """Whether an empty choice leaves no point: then nobody has to be asked."""
     choices = (
         *(place.sources, place.paths, place.within, place.text_sha256, place.embedded_sha256),
-        *(place.ids, place.events, place.senders, place.aliases),
+        *(place.ids, place.events, place.senders, place.aliases, place.commits),
     )
     return any(choice is not None and not choice for choice in choices)
 
@@ -62,6 +62,11 @@ def to_filter(place: Place) -> models.Filter | None:
             must.append(models.FieldCondition(key=key, match=models.MatchAny(any=list(values))))
     if place.within is not None:
         must.append(_within(place.within))
+    if place.commits is not None:
+        starts = [
+            models.FieldCondition(key="commit", match=models.MatchPrefix(prefix=start)) for start in place.commits
+        ]
+        must.append(models.Filter(should=starts))
     if place.ids is not None:
         must.append(models.HasIdCondition(has_id=list(place.ids)))
     if place.after:

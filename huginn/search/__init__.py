@@ -2,10 +2,11 @@
 
 from huginn.search.answer import search
 from huginn.search.listing import list_messages
-from huginn.search.query import ListQuery, Mode, Query
+from huginn.search.query import By, ListQuery, Mode, Query
 from huginn.search.result import (
     ChatCitation,
     Citation,
+    Exact,
     Following,
     ForgeCitation,
     Hit,
@@ -19,8 +20,10 @@ from huginn.search.result import (
 from huginn.search.window import show_window
 
 __all__ = [
+    "By",
     "ChatCitation",
     "Citation",
+    "Exact",
     "Following",
     "ForgeCitation",
     "Hit",

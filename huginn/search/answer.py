@@ -7,23 +7,25 @@ makes it answer less. Folding never reorders: the first of equal texts keeps its
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from huginn import scrub
 from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_of
 from huginn.errors import Refused, Unavailable
 from huginn.index.opening import NoIndex, label_in_use, open_for_search
 from huginn.index.payload import told
-from huginn.index.port import Payload
 from huginn.index.remote import HolderGone
-from huginn.search import chat_hits, forge_hits
+from huginn.search import chat_hits, forge_hits, neighbours
+from huginn.search.brief import texts_of
 from huginn.search.deadline import Deadline
 from huginn.search.masking import Mask, mask_of
+from huginn.search.names import names_of
 from huginn.search.page import LIMIT_SECONDS, page_of
 from huginn.search.places import places_of
-from huginn.search.query import Mode, Query
-from huginn.search.result import Citation, Hit, SearchResult
+from huginn.search.query import MOST_TEXTS, Mode, Query
+from huginn.search.result import Citation, Exact, Hit, SearchResult
 from huginn.search.sought import Asked, Found, Sought
 from huginn.settings import Settings
 
@@ -43,18 +45,32 @@ def search(settings: Settings, query: Query) -> SearchResult:
     began, deadline = time.monotonic(), Deadline.after(LIMIT_SECONDS)
     scrub.prepare(settings.state / "cache")
     clean = {text: scrub.scrub_question(text).clean for text in query.asked().values()}
+    brief = None if query.brief is None else scrub.scrub_question(query.brief).clean
+    parts = [] if brief is None else texts_of(brief, MOST_TEXTS - len(clean))
+    texts = {number: clean[text] for number, text in query.asked().items()}
+    texts |= {len(query.texts) + number: part for number, part in enumerate(parts) if part not in clean.values()}
     try:
-        hits = _answer(settings, query, list(clean.values()), deadline)
+        hits, exact = _answer(settings, query, texts, deadline)
     except NoIndex:
         if query.searched() != ("chat",):
             raise
-        hits = []
-    shown = query.model_copy(update={"texts": tuple(str(clean[text.strip()]) for text in query.texts)})
-    return SearchResult(query=shown, hits=hits, took_ms=round((time.monotonic() - began) * 1000, 1))
+        hits, exact = [], [Exact(name=str(name), found=False) for name in names_of(texts.values())]
+    told = {"texts": tuple(str(clean[text.strip()]) for text in query.texts), "brief": brief and str(brief)}
+    return SearchResult(
+        query=query.model_copy(update=told),
+        parts=[str(part) for part in parts],
+        hits=hits,
+        exact=exact,
+        took_ms=round((time.monotonic() - began) * 1000, 1),
+    )
 
 
-def _answer(settings: Settings, query: Query, texts: Sequence[scrub.Clean], deadline: Deadline) -> list[Hit]:
-    asked, identity = _embedded(settings, texts, query.mode)
+def _answer(
+    settings: Settings, query: Query, texts: Mapping[int, scrub.Clean], deadline: Deadline
+) -> tuple[list[Hit], list[Exact]]:
+    """The hits for the texts, which are numbered, and what is there of the names in them."""
+    embedded, identity = _embedded(settings, list(texts.values()), query.mode)
+    asked = dict(zip(texts, embedded, strict=True))
     try:
         return _found(settings, query, asked, identity, deadline)
     except HolderGone:  # a refresh has just ended, and its index is free
@@ -62,17 +78,21 @@ def _answer(settings: Settings, query: Query, texts: Sequence[scrub.Clean], dead
 
 
 def _found(
-    settings: Settings, query: Query, asked: list[Asked], identity: Identity | None, deadline: Deadline
-) -> list[Hit]:
-    """The hits, by the index that is in use now."""
+    settings: Settings, query: Query, asked: Mapping[int, Asked], identity: Identity | None, deadline: Deadline
+) -> tuple[list[Hit], list[Exact]]:
+    """The same, by the index that is in use now."""
     index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
     try:
         if identity is not None and identity != index.label.identity:
             raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
-        places = places_of(query, index, settings)
-        sought = Sought(asked, places, query.mode, query.top_k, query.fold, query.senders, query.after, query.before)
-        citing = _Citing(settings, sought, mask_of(index), list(query.asked()))
-        return [citing.hit(found) for found in page_of(index, sought, deadline)]
+        sought = Sought(
+            asked=list(asked.values()),
+            places=places_of(query, index, settings),
+            **{name: getattr(query, name) for name in ("mode", "by", "top_k", "fold", "senders", "after", "before")},
+        )
+        citing = _Citing(settings, sought, mask_of(index), list(asked))
+        page = page_of(index, sought, deadline)
+        return [citing.hit(found) for found in page.found], list(page.exact)
     finally:
         index.close()
 
@@ -110,37 +130,45 @@ class _Citing:
 
     def hit(self, found: Found) -> Hit:
         """What is shown of one."""
-        payload = found.payload
-        citation = self._citation(payload)
-        others = sorted((copy for copy in map(self._citation, found.copies) if copy != citation), key=_by_place)
-        hit = Hit(
+        shown = self._conversation(found) if found.payload["corpus"] == "chat" else self._chunks(found)
+        citation = shown["citation"]
+        others = sorted((place for place in shown.pop("copies") if place != citation), key=_by_place)
+        return Hit(
             id=found.id,
             score=found.score,
             ranks=[rank.model_copy(update={"text": self.numbers[rank.text]}) for rank in found.ranks],
-            corpus="forge",
-            text=self.mask(str(payload["text"])),
-            citation=citation,
             places=[citation, *others][:_MOST_PLACES],
             copies=1 + len(others),
+            **shown,
         )
-        return self._with_messages(hit, found) if payload["corpus"] == "chat" else hit
 
-    def _with_messages(self, hit: Hit, found: Found) -> Hit:
-        messages = chat_hits.masked(chat_hits.shown(found.payload, self.sought), self.mask)
+    def _chunks(self, found: Found) -> dict[str, Any]:
+        """What is shown of chunks side by side, and of one."""
+        cited, *copies = (
+            forge_hits.citation_of(payload, self.settings)
+            for payload in (
+                neighbours.spanning(found.payloads),
+                *neighbours.places_of(found.payloads, found.best, found.copies),
+            )
+        )
+        text = self.mask(neighbours.text_of(found.payloads))
+        return {"corpus": "forge", "citation": cited, "copies": copies, "text": text}
+
+    def _conversation(self, found: Found) -> dict[str, Any]:
+        """What is shown of windows one after the other, and of one."""
+        messages = [message for payload in found.payloads for message in chat_hits.shown(payload, self.sought)]
+        masked = chat_hits.masked(messages, self.mask)
+        copies = [(copy, chat_hits.shown(copy, self.sought)) for copy in found.copies] if len(found.copies) > 1 else []
         following = found.following and chat_hits.as_context(found.following, self.sought, self.settings, self.mask)
-        return hit.model_copy(
-            update={
-                "corpus": "chat",
-                "text": told(messages),
-                "messages": chat_hits.as_answer(messages),
-                "following": following,
-            }
-        )
-
-    def _citation(self, payload: Payload) -> Citation:
-        if payload["corpus"] == "chat":
-            return chat_hits.citation_of(payload, chat_hits.shown(payload, self.sought), self.settings)
-        return forge_hits.citation_of(payload, self.settings)
+        return {
+            "corpus": "chat",
+            "citation": chat_hits.citation_of(found.payload, messages, self.settings),
+            "copies": [chat_hits.citation_of(copy, of_copy, self.settings) for copy, of_copy in copies],
+            "text": told(masked),
+            "messages": chat_hits.as_answer(masked),
+            "following": following,
+            "matched": chat_hits.matched(messages, [str(asked.text) for asked in self.sought.asked]),
+        }
 
 
 def _by_place(citation: Citation) -> tuple[str, str, int]:

@@ -6,6 +6,7 @@ it too only messages inside are shown.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from urllib.parse import quote
 from huginn.index.payload import ChatMessage
 from huginn.index.port import Payload, Place, Reader
 from huginn.search.masking import Mask
+from huginn.search.question import words_of
 from huginn.search.result import ChatCitation, Following, Message
 from huginn.search.sought import Sought
 from huginn.settings import Settings
@@ -39,6 +41,19 @@ def masked(messages: Sequence[ChatMessage], mask: Mask) -> list[ChatMessage]:
 def as_answer(messages: Sequence[ChatMessage]) -> list[Message]:
     """Messages for an answer."""
     return [Message.model_validate(dict(message)) for message in messages]
+
+
+def matched(messages: Sequence[ChatMessage], texts: Sequence[str]) -> str | None:
+    """The event id of the message that has most words of the texts, a word that few of the messages have counting more.
+
+    The first of equals; None if no message has any.
+    """
+    asked = {word for text in texts for word in words_of(text)}
+    found = [asked & set(words_of(message.body)) for message in messages]
+    spread = Counter(word for words in found for word in words)
+    scores = [sum(1 / spread[word] for word in words) for words in found]
+    best = max(scores, default=0.0)
+    return messages[scores.index(best)].event_id if best else None
 
 
 def citation_of(payload: Payload, messages: Sequence[ChatMessage], settings: Settings) -> ChatCitation:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from huginn.report import Corpus
 
 DEPTH = 50
 K = 60
+SHOWN_OF_A_FILE = 3
+DECAY = (1.0, 0.2, 0.1)
+"""What the best chunks of a file add to its score, in their order: what is told again counts a little."""
 WEIGHTS: Mapping[Corpus, float] = {"forge": 2.0, "chat": 0.5}
 
 
@@ -24,15 +28,20 @@ class Candidate:
     score: float
     bm25: float | None = None
     cosine: float | None = None
+    exact: int = 0
 
 
 @dataclass(frozen=True)
 class Fused:
-    """A point in the end: its fused score, and for each list that holds it (by number) its rank from 1."""
+    """A point in the end: its fused score, and for each list that holds it (by number) its rank from 1.
+
+    By file, the ranks are those of its file; `others` are the further chunks of the file that may be shown.
+    """
 
     id: str
     score: float
     ranks: Mapping[int, int]
+    others: Sequence[str] = ()
 
 
 def mix(ids: Iterable[str], bm25: Mapping[str, float], cosine: Mapping[str, float], weight: float) -> list[Candidate]:
@@ -69,4 +78,43 @@ def fuse(lists: Sequence[Sequence[str]], k: int = K) -> list[Fused]:
         Fused(point_id, sum(1 / (k + rank) for rank in sorted(of_lists.values())), of_lists)
         for point_id, of_lists in ranks.items()
     ]
-    return sorted(fused, key=lambda hit: (-hit.score, min(hit.ranks.values()), hit.id))
+    return sorted(fused, key=_order)
+
+
+def _order(hit: Fused) -> tuple[float, int, str]:
+    return -hit.score, min(hit.ranks.values()), hit.id
+
+
+def fuse_files(lists: Sequence[Sequence[Candidate]], files: Mapping[str, str], k: int = K) -> list[Fused]:
+    """The fusion over files: each list ranks files, and a file is shown by its best chunks, at most three.
+
+    `files` names the file of each point. In each list, what matches exactly comes first; then come the files by the
+    scores of their best chunks, then all second chunks, then all third ones. Which chunks of a file are its best is
+    the fusion of the lists over chunks. Equal scores are ordered as by `fuse`.
+    """
+    best: dict[str, list[str]] = {}
+    for hit in fuse([[candidate.id for candidate in candidates] for candidates in lists], k):
+        best.setdefault(files[hit.id], []).append(hit.id)
+    places = fuse([[f"{number} {file}" for file, number in _places(candidates, files)] for candidates in lists], k)
+    fused = []
+    for place in places:
+        number, _, file = place.id.partition(" ")
+        shown = best[file][:SHOWN_OF_A_FILE]
+        point_id = shown[int(number)]
+        others = [other for other in shown if other != point_id]
+        fused.append(Fused(point_id, place.score, place.ranks, others))
+    return sorted(fused, key=_order)
+
+
+def _places(candidates: Sequence[Candidate], files: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Files in the order of one list, each with a number: 0 where its best chunk stands, 1 and 2 for the next two."""
+    of_files: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        of_files.setdefault(files[candidate.id], []).append(candidate)
+    places = []
+    for file, chunks in of_files.items():
+        whole = sum(part * chunk.score for part, chunk in zip(DECAY, chunks, strict=False))
+        scores = [whole, *(chunk.score for chunk in chunks[1:SHOWN_OF_A_FILE])]
+        exact = sorted((chunk.exact for chunk in chunks), reverse=True)
+        places += [((-exact[number], number, -score), (file, number)) for number, score in enumerate(scores)]
+    return [place for _, place in sorted(places, key=itemgetter(0))]

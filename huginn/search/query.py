@@ -26,6 +26,7 @@ from huginn.report import Corpus
 
 MOST_TEXTS = 8
 MOST_BYTES = 1000
+MOST_BRIEF_BYTES = 1 << 16
 MOST_HITS = 50
 MOST_LISTED = 1000
 
@@ -36,6 +37,13 @@ class Mode(StrEnum):
     HYBRID = "hybrid"
     MEANING = "meaning"
     WORDS = "words"
+
+
+class By(StrEnum):
+    """What the lists of several texts are fused over."""
+
+    FILE = "file"
+    CHUNK = "chunk"
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -90,15 +98,22 @@ class ListQuery(_Question):
 class Query(_Question):
     """A question: 1 to 8 texts of at most 1,000 bytes each, and where to look. Raises `Refused` naming the field.
 
+    `brief` is a long text of up to 64 KiB, alone or beside up to seven texts: it is cut by meaning into as many texts
+    as are left of the eight. `by` file: of several texts, files that rank well for more than one come first, each with
+    its best chunk, and at most three chunks of a file are shown; a window of messages counts as a file. `by` chunk:
+    every chunk is ranked for itself. One text in mode `meaning` or `words` is the engine's own list by either.
+
     `repos` are names of repositories as the settings have them; `paths` files, or folders for everything under them,
     from the root of a repository (`/src`, `./src` and `src/` are `src`); None anywhere means everywhere, and so does
     the root as a path. `rooms` are ids or aliases, `senders` whole ids of users. `after` is inclusive, `before`
     exclusive: for messages when they were sent, for files when they last changed. `fold`: equal texts in several places
-    are one hit with all its places.
+    are one hit with all its places, and (by file) chunks that stand side by side one with their whole range.
     """
 
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    brief: str | None = None
     mode: Mode = Mode.HYBRID
+    by: By = By.FILE
     corpora: tuple[Corpus, ...] | None = None
     repos: tuple[str, ...] | None = None
     paths: tuple[str, ...] | None = None
@@ -119,12 +134,16 @@ class Query(_Question):
 
     @model_validator(mode="after")
     def _within_limits(self) -> Self:
-        if not self.texts:
+        if not self.texts and self.brief is None:
             raise Refused("texts", "nothing is asked", next_step="give 1 to 8 texts")
-        if len(self.texts) > MOST_TEXTS:
-            raise Refused("texts", f"{len(self.texts)} texts are too many", next_step=f"give 1 to {MOST_TEXTS}")
+        most = MOST_TEXTS if self.brief is None else MOST_TEXTS - 1
+        if len(self.texts) > most:
+            beside = "" if self.brief is None else " beside a brief"
+            raise Refused("texts", f"{len(self.texts)} texts are too many{beside}", next_step=f"give 1 to {most}")
         for number, text in enumerate(self.texts):
-            _check_text(f"texts[{number}]", text)
+            _check_text(f"texts[{number}]", text, MOST_BYTES)
+        if self.brief is not None:
+            _check_text("brief", self.brief, MOST_BRIEF_BYTES)
         check_number("top_k", self.top_k, 1, MOST_HITS)
         for name in ("corpora", "repos", "paths", "rooms"):
             _check_names(name, getattr(self, name))
@@ -184,10 +203,10 @@ def _check_senders(senders: Sequence[str] | None) -> None:
             )
 
 
-def _check_text(field: str, text: str) -> None:
+def _check_text(field: str, text: str, most: int) -> None:
     size = len(text.encode("utf-8", "surrogatepass"))
-    if size > MOST_BYTES:
-        raise Refused(field, f"{size} bytes are too many", next_step=f"give at most {MOST_BYTES} bytes")
+    if size > most:
+        raise Refused(field, f"{size} bytes are too many", next_step=f"give at most {most} bytes")
     if not text.strip():
         raise Refused(field, "is empty", next_step="leave it out, or write what to look for")
     _check_characters(field, text)

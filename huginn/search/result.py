@@ -18,7 +18,8 @@ class _Model(BaseModel):
 class Rank(_Model):
     """Which rank one of the texts gave a hit, and the scores of both sides; None: that side was not asked or has none.
 
-    `text` is the number of the text in the query, from 0; `rank` counts from 1.
+    `text` is the number of the text in the query, from 0; the parts of a brief are numbered on from there. `rank`
+    counts from 1; by file it is that of the file in the text's list of files, and the scores are those of the chunk.
     """
 
     text: int
@@ -78,12 +79,23 @@ class Following(_Model):
     messages: list[Message]
 
 
+class Exact(_Model):
+    """A name in the texts (an identifier, a code, a file, an id), and whether it stands anywhere to the letter."""
+
+    name: str
+    found: bool
+
+
 class Hit(_Model):
     """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank); it is no similarity.
 
     `places` are all places where the very same text stands, the cited one first (at most 100 of them; `copies` says
     how many there are). Without folding it is the cited one alone. A hit of chat has its `messages`, of which only
-    those inside the query's `after` and `before` are there, in `text` too, and what is `following`.
+    those inside the query's `after` and `before` are there, in `text` too, and what is `following`; `matched` is the
+    event id of the one that has most in common with the texts, None where words do not tell.
+
+    A hit may be joined from neighbours, chunks or windows side by side: `text` and `citation` then span all of them,
+    `id` and `ranks` are of the best one.
     """
 
     id: str
@@ -96,13 +108,20 @@ class Hit(_Model):
     copies: int = 1
     messages: list[Message] = Field(default_factory=list)
     following: Following | None = None
+    matched: str | None = None
 
 
 class SearchResult(_Model):
-    """The answer: the query as it was asked (with secrets masked), the hits, best first, and the time it took."""
+    """The answer: the query as it was asked (with secrets masked), the hits, best first, and the time it took.
+
+    `parts` are the texts that the brief was cut into. `exact` tells of each name in the texts, at most 16, whether it
+    stands to the letter in what was searched; where one does not, the hits are merely near it.
+    """
 
     query: Query
+    parts: list[str] = Field(default_factory=list)
     hits: list[Hit] = Field(default_factory=list)
+    exact: list[Exact] = Field(default_factory=list)
     took_ms: float
 
 

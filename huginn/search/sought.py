@@ -16,8 +16,8 @@ from huginn.index.port import Payload, Place
 from huginn.index.wire import place_from_wire, vector_from_wire, vector_to_wire
 from huginn.report import Corpus
 from huginn.scrub import Clean
-from huginn.search.query import Mode
-from huginn.search.result import Rank
+from huginn.search.query import By, Mode
+from huginn.search.result import Exact, Rank
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Sought:
     asked: Sequence[Asked]
     places: Mapping[Corpus, Place]
     mode: Mode
+    by: By
     top_k: int
     fold: bool
     senders: Sequence[str] | None
@@ -63,6 +64,7 @@ class Sought:
             ],
             "places": {corpus: place_from_wire(place) for corpus, place in message["places"].items()},
             "mode": Mode(message["mode"]),
+            "by": By(message["by"]),
         }
         return cls(**{**message, **moments, **made})
 
@@ -71,6 +73,8 @@ class Sought:
 class Found:
     """A hit as the index holds it. `ranks`: by the texts' places in `Sought.asked`.
 
+    `payloads`: of the points it is made of, in the order of their lines or times: one, or neighbours side by side.
+    `best`: which of them was ranked, `id` is its.
     `copies`: what a citation takes of every point with the same text, this one included, where texts are folded.
     `following`: the window of messages that comes next, if there is one.
     """
@@ -78,9 +82,15 @@ class Found:
     id: str
     score: float
     ranks: Sequence[Rank]
-    payload: Payload
+    payloads: Sequence[Payload]
+    best: int
     copies: Sequence[Payload]
     following: Payload | None
+
+    @property
+    def payload(self) -> Payload:
+        """That of the point that was ranked."""
+        return self.payloads[self.best]
 
     def to_wire(self) -> dict[str, Any]:
         """As JSON, for `huginn.index.wire`."""
@@ -90,3 +100,26 @@ class Found:
     def from_wire(cls, message: Mapping[str, Any]) -> Found:
         """The same again."""
         return cls(**{**message, "ranks": [Rank.model_validate(rank) for rank in message["ranks"]]})
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is found, best first, and of each name in the texts whether it stands anywhere to the letter."""
+
+    found: Sequence[Found]
+    exact: Sequence[Exact]
+
+    def to_wire(self) -> dict[str, Any]:
+        """As JSON, for `huginn.index.wire`."""
+        return {
+            "found": [found.to_wire() for found in self.found],
+            "exact": [exact.model_dump() for exact in self.exact],
+        }
+
+    @classmethod
+    def from_wire(cls, message: Mapping[str, Any]) -> Page:
+        """The same again."""
+        return cls(
+            [Found.from_wire(found) for found in message["found"]],
+            [Exact.model_validate(exact) for exact in message["exact"]],
+        )

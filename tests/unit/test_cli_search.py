@@ -92,7 +92,9 @@ def test_the_filters_reach_the_query(huginn: CommandLine, prepared: Prepared, co
     [query] = prepared.asked
     assert query.model_dump() == {
         "texts": ("herons",),
+        "brief": None,
         "mode": "words",
+        "by": "file",
         "corpora": ("forge", "chat"),
         "repos": ("heron", "osprey"),
         "paths": ("docs", "src"),
@@ -108,8 +110,8 @@ def test_the_filters_reach_the_query(huginn: CommandLine, prepared: Prepared, co
 def test_without_filters_everything_is_asked(huginn: CommandLine, prepared: Prepared) -> None:
     huginn("search", "herons")
     [query] = prepared.asked
-    assert query.model_dump(exclude={"texts", "mode", "top_k", "fold"}, exclude_none=True) == {}
-    assert (query.mode, query.top_k, query.fold) == ("hybrid", 10, True)
+    assert query.model_dump(exclude={"texts", "mode", "by", "top_k", "fold"}, exclude_none=True) == {}
+    assert (query.mode, query.by, query.top_k, query.fold) == ("hybrid", "file", 10, True)
 
 
 def test_for_programs_there_is_one_document_and_nothing_else(huginn: CommandLine, prepared: Prepared) -> None:
@@ -117,7 +119,7 @@ def test_for_programs_there_is_one_document_and_nothing_else(huginn: CommandLine
     ended = huginn("search", "herons", "--json")
     assert ended.err == ""
     assert ended.document["hits"][0]["text"] == "".join(HOSTILE[:-1])
-    assert set(ended.document) == {"query", "hits", "took_ms"}
+    assert set(ended.document) == {"query", "parts", "hits", "exact", "took_ms"}
     assert ended.out.isascii()
     assert "\x1b" not in ended.out
     assert "\x7f" not in ended.out

@@ -18,6 +18,7 @@ from huginn.purging import PurgeReport
 from huginn.report import Drift, ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
 from huginn.search import (
     ChatCitation,
+    Exact,
     Following,
     ForgeCitation,
     Hit,
@@ -80,7 +81,7 @@ def test_every_command_is_listed_with_its_options(command: str) -> None:
     [
         ("refresh", (RunReport, SourceReport, Drift)),
         ("status", (StatusReport, SourceStatus, ItemStatus)),
-        ("search", (SearchResult, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
+        ("search", (SearchResult, Exact, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
         ("chat search", (Listing, ListQuery, RoomMessage)),
         ("chat window", (MessageWindow,)),
         ("purge", (PurgeReport,)),
