@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from huginn import __version__
+from huginn import __version__, logs
 from huginn.cli import failures, terminal
 from huginn.cli.backfill import backfill
 from huginn.cli.chat import chat
@@ -63,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with `argv` (else the process's own arguments) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare_streams()
+    if not sys.stderr.isatty():
+        logs.to_machines(sys.stderr)
     as_document = failures.wants_document(arguments)
     try:
         try:

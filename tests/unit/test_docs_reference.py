@@ -14,6 +14,7 @@ from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
 from huginn.cli.checks import Finding
 from huginn.cli.exits import MEANING
 from huginn.cli.program import program
+from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.purging import PurgeReport
 from huginn.report import Drift, ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
 from huginn.search import (
@@ -59,7 +60,7 @@ def test_every_setting_is_listed_with_its_default_and_variable() -> None:
             assert f"`HUGINN_{key.upper().replace('.', '_')}`" in row
             if isinstance(default, int | float) and not isinstance(default, bool):
                 assert f"| {default:g} |" in row or f"| {default} |" in row
-    for key in RepositorySettings.model_fields:
+    for key in (*RepositorySettings.model_fields, *DiscoverSettings.model_fields):
         assert f"\n| `{key}` |" in table
     assert f"`{TOKEN_VARIABLE}`" in table
 
