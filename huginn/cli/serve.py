@@ -63,15 +63,14 @@ def serve(context: click.Context, host: str, port: int, names: tuple[str, ...], 
     if missing:
         raise Refused("serve", f"{missing[0]} is not installed", next_step="pip install 'huginn[serve]'")
     from huginn.serve.app import make_app
-    from huginn.serve.live import LiveSettings, file_of
     from huginn.serve.running import run
     from huginn.serve.tokens import Tokens
 
-    current, is_loopback = LiveSettings(file_of(chosen_config())), _is_loopback(host)
-    if not is_loopback and not Tokens(current().state).all():
+    tokens, is_loopback = Tokens(load_settings().state).all(), _is_loopback(host)
+    if not is_loopback and not tokens:
         step = "add one with 'huginn serve token add NAME --corpus forge', or leave --host out"
         raise Refused("host", "at an address that others reach nobody is let in without a token", next_step=step)
-    app = make_app(current, names=names, is_loopback=is_loopback, per_second=rate)
+    app = make_app(chosen_config(), names=names, is_loopback=is_loopback, per_second=rate)
     with _listening(host, port) as listener:
         where, number = listener.getsockname()[:2]
         shown = f"[{where}]" if ":" in where else where

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -18,8 +18,8 @@ from huginn.errors import Refused
 from huginn.report import Corpus, StatusReport
 from huginn.search import Query
 from huginn.serve.limits import Limit
-from huginn.serve.live import CurrentSettings
 from huginn.serve.tokens import Tokens
+from huginn.settings import Settings
 
 COOKIE = "huginn_token"
 ALL: tuple[Corpus, ...] = ("forge", "chat")
@@ -78,7 +78,7 @@ class Caller:
 class Door:
     """Lets callers in. `needs_token`: also where no tokens have been given."""
 
-    def __init__(self, current: CurrentSettings, *, needs_token: bool, per_second: float) -> None:
+    def __init__(self, current: Callable[[], Settings], *, needs_token: bool, per_second: float) -> None:
         self._current = current
         self._needs_token = needs_token
         self._limit = Limit(per_second, 2 * per_second)
@@ -108,10 +108,9 @@ class Door:
         return self._known(address, secret)
 
     def _known(self, address: str, secret: str) -> Caller:
-        self._wrong.require(address)
         token = Tokens(self._current().state).find(secret)
         if token is None:
-            self._wrong.take(address)
+            self._wrong.take(address)  # a token that is known is let in whoever else guesses there
             raise NotKnown
         return Caller(f"token {token.name}", token.corpora)
 

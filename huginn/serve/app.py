@@ -21,7 +21,6 @@ from huginn.serve import api, pages
 from huginn.serve.access import Door
 from huginn.serve.answers import as_json
 from huginn.serve.asking import Asking
-from huginn.serve.live import CurrentSettings
 from huginn.serve.shield import Shield
 
 PER_SECOND = 100.0
@@ -29,18 +28,20 @@ _FOR_PROGRAMS = ("/api/", "/metrics", "/healthz")
 
 
 def make_app(
-    current: CurrentSettings,
+    config: Path | None = None,
     *,
     names: Collection[str] = (),
     is_loopback: bool = True,
     per_second: float = PER_SECOND,
 ) -> ASGIApp:
-    """What a server runs. `current` gives the settings as they are now; `names`: hosts that it is known by.
+    """What a server runs. `config` is the settings file; None: the one that the command line takes.
+
+    `names`: hosts that it is known by.
 
     `is_loopback`: only this host reaches it, so that it may be open without tokens. `per_second`: requests that a token
     or an address may make.
     """
-    asking = Asking(current)
+    asking = Asking(config)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -58,7 +59,7 @@ def make_app(
         lifespan=lifespan,
     )
     app.state.asking = asking
-    app.state.door = Door(current, needs_token=not is_loopback, per_second=per_second)
+    app.state.door = Door(asking.current, needs_token=not is_loopback, per_second=per_second)
     app.include_router(api.router)
     app.include_router(pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 
-from huginn import scrub
 from huginn.checkpoints import Checkpoints
-from huginn.embed import open_embedder
-from huginn.errors import HuginnError
+from huginn.errors import HuginnError, Refused, Unavailable
 from huginn.journal import LastRun, last_runs
 from huginn.metrics import metrics
 from huginn.report import StatusReport
@@ -19,44 +19,54 @@ from huginn.search import (
     MessageWindow,
     Query,
     SearchResult,
-    list_messages,
-    search,
-    show_window,
+    open_index,
 )
-from huginn.serve.live import CurrentSettings
+from huginn.settings import Settings
 from huginn.status import status
 
 _KEPT_SECONDS = 5.0  # a status, for the names in the filters
 
 
 class Asking:
-    """Asks, with the settings as they are at that moment. Safe for threads. Errors are those of `huginn.search`."""
+    """Asks, with the settings as they are at that moment. Safe for threads. Errors are those of `huginn.search`.
 
-    def __init__(self, current: CurrentSettings) -> None:
-        self.current = current
+    `config` is the settings file; None: the one that the command line would take.
+    """
+
+    def __init__(self, config: Path | None) -> None:
+        self._index = open_index(config)
         self._names_lock = threading.Lock()
         self._names: tuple[float, StatusReport | None] = (-_KEPT_SECONDS, None)
 
-    def warm_up(self) -> None:
-        """Load what the first question would wait for; what is away is told to whoever asks, not here."""
+    def current(self) -> Settings:
+        """The settings now. Raises `Unavailable` when their file has become wrong: it may have been changed to refuse a
+        room, so that nothing is answered by the old one. What is wrong in it is for whoever may read it.
+        """
         try:
-            settings = self.current()
-            scrub.prepare(settings.state / "cache")
-            open_embedder(settings.embedder)
-        except HuginnError:
-            return
+            return self._index.settings
+        except Refused:
+            reason, step = "their file cannot be used any more", "see 'huginn doctor', and mend it"
+            raise Unavailable("settings", reason, next_step=step) from None
+
+    def warm_up(self) -> None:
+        """Open what the first question would wait for; what is away is told to whoever asks, not here."""
+        with suppress(HuginnError):
+            self.search(Query(texts=("to be ready",), top_k=1))
 
     def search(self, query: Query) -> SearchResult:
         """As `huginn.search.search`."""
-        return search(self.current(), query)
+        self.current()
+        return self._index.search(query)
 
     def list_messages(self, query: ListQuery) -> Listing:
         """As `huginn.search.list_messages`."""
-        return list_messages(self.current(), query)
+        self.current()
+        return self._index.list_messages(query)
 
     def show_window(self, event_id: str, before: int, after: int) -> MessageWindow:
         """As `huginn.search.show_window`."""
-        return show_window(self.current(), event_id, before=before, after=after)
+        self.current()
+        return self._index.show_window(event_id, before=before, after=after)
 
     def status(self, max_age: timedelta | None = None) -> StatusReport:
         """As `huginn.status.status`."""
@@ -84,3 +94,4 @@ class Asking:
 
     def close(self) -> None:
         """Let go of all that is open."""
+        self._index.close()

@@ -34,17 +34,10 @@ class Limit:
         """Take one permit. Raises `TooMany` when there is none."""
         with self._lock:
             left = self._left(key)
-            self._buckets[key] = (max(0.0, left - 1) if left >= 1 else left, self._clock())
+            self._buckets[key] = (left - 1 if left >= 1 else left, self._clock())
             self._buckets.move_to_end(key)
             if len(self._buckets) > _MOST_KEPT:
                 self._buckets.popitem(last=False)
-        if left < 1:
-            raise TooMany((1 - left) / self._per_second)
-
-    def require(self, key: str) -> None:
-        """Raise `TooMany` when there is no permit; none is taken."""
-        with self._lock:
-            left = self._left(key)
         if left < 1:
             raise TooMany((1 - left) / self._per_second)
 

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from huginn.chat.scope import Rules
 from huginn.cli import duration
 from huginn.cli.status import counts_of, state_of
 from huginn.errors import HuginnError, document
@@ -138,10 +139,12 @@ def _local(address: str) -> str:
 
 def _sources(caller: Caller, asking: Asking) -> dict[str, list[tuple[str, str]]]:
     """What there is to choose from in the filters: the name and what is shown of it, by corpus."""
-    report = asking.known()
+    report, chat = asking.known(), asking.current().chat
+    rules = Rules(chat.user, chat.exclude) if chat else None
     found: dict[str, list[tuple[str, str]]] = {corpus: [] for corpus in ALL}
     for source in caller.status(report).sources if report else ():
-        if not source.out_of_scope and source.points:
+        is_refused = rules is not None and (source.source in rules.exclude or rules.excludes(source.name or ""))
+        if not source.out_of_scope and not is_refused and source.points:
             found[source.corpus].append((source.source, source.name or source.source))
     return found
 
