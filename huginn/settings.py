@@ -129,13 +129,18 @@ def find(start: Path) -> Path:
     )
 
 
+def locate(config: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Path:
+    """The settings file: `config`, else what HUGINN_CONFIG names, else the nearest one upwards from here."""
+    named = config or (Path(environment["HUGINN_CONFIG"]) if environment.get("HUGINN_CONFIG") else None)
+    return (named or find(Path.cwd())).absolute()
+
+
 def load(config: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings from `config`, else from HUGINN_CONFIG, else from the nearest file upwards from here.
 
     Raises `Refused` (field `config`) that tells all problems at once, each with its key and what would be right.
     """
-    named = config or (Path(environment["HUGINN_CONFIG"]) if environment.get("HUGINN_CONFIG") else None)
-    path = (named or find(Path.cwd())).absolute()
+    path = locate(config, environment=environment)
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -76,13 +76,12 @@ class Folders:
         require_space(self.root, self._min_free_bytes)
         self._sweep_half_made()
         self._sweep(collection.name)
-        is_asked = False
         for _ in _tries(wait):
             index = self._try_open(collection)
             if index is not None:
                 index.answer_at(self.socket(collection.name), is_writing=True)
                 return index
-            is_asked = is_asked or ask_to_hand_over(self.socket(collection.name), timeout=1.0)
+            ask_to_hand_over(self.socket(collection.name), timeout=1.0)  # each time: another may have taken it
         raise _held()
 
     def read(self, collection: Collection, *, wait: float) -> Reader:

@@ -1,7 +1,8 @@
-"""Search with citations, and reading chat: `from huginn.search import Query, search`."""
+"""Search with citations, and reading chat: `from huginn.search import Query, search, open_index`."""
 
 from huginn.search.answer import search
 from huginn.search.listing import list_messages
+from huginn.search.opened import OpenIndex, open_index
 from huginn.search.query import By, ListQuery, Mode, Query
 from huginn.search.result import (
     ChatCitation,
@@ -32,11 +33,13 @@ __all__ = [
     "Message",
     "MessageWindow",
     "Mode",
+    "OpenIndex",
     "Query",
     "Rank",
     "RoomMessage",
     "SearchResult",
     "list_messages",
+    "open_index",
     "search",
     "show_window",
 ]

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from huginn import scrub
-from huginn.embed import Culprit, Identity, Shortened, embed_queries, embedder_of
+from huginn.embed import Culprit, Identity, Shortened, embed_queries
 from huginn.errors import Refused, Unavailable
-from huginn.index.opening import NoIndex, label_in_use, open_for_search
+from huginn.index.opening import NoIndex
 from huginn.index.payload import told
-from huginn.index.remote import HolderGone
+from huginn.index.port import Reader
 from huginn.search import chat_hits, forge_hits, neighbours
+from huginn.search.access import Access
 from huginn.search.brief import texts_of
 from huginn.search.deadline import Deadline
 from huginn.search.masking import Mask, mask_of
@@ -29,7 +30,6 @@ from huginn.search.result import Citation, Exact, Hit, SearchResult
 from huginn.search.sought import Asked, Found, Sought
 from huginn.settings import Settings
 
-INDEX_WAIT_SECONDS = 5.0
 _MOST_PLACES = 100
 
 
@@ -42,15 +42,20 @@ def search(settings: Settings, query: Query) -> SearchResult:
     Raises `Refused` (the query, or a model that is gone), `Unavailable` (embedder, index, disk, or the time limit of
     10 s) and `Busy` (another process holds the embedded index for more than 5 s).
     """
+    return answer(Access(settings), query)
+
+
+def answer(access: Access, query: Query) -> SearchResult:
+    """The same, with an index and an embedder that may be open already."""
     began, deadline = time.monotonic(), Deadline.after(LIMIT_SECONDS)
-    scrub.prepare(settings.state / "cache")
+    scrub.prepare(access.settings.state / "cache")
     clean = {text: scrub.scrub_question(text).clean for text in query.asked().values()}
     brief = None if query.brief is None else scrub.scrub_question(query.brief).clean
     parts = [] if brief is None else texts_of(brief, MOST_TEXTS - len(clean))
     texts = {number: clean[text] for number, text in query.asked().items()}
     texts |= {len(query.texts) + number: part for number, part in enumerate(parts) if part not in clean.values()}
     try:
-        hits, exact = _answer(settings, query, texts, deadline)
+        hits, exact = _answer(access, query, texts, deadline)
     except NoIndex:
         if query.searched() != ("chat",):
             raise
@@ -65,44 +70,56 @@ def search(settings: Settings, query: Query) -> SearchResult:
     )
 
 
+class _Replaced(Unavailable):
+    """Another index has been put into use since the texts were embedded, made with another model."""
+
+    def __init__(self) -> None:
+        super().__init__("index", "it has just been put in place of another", next_step="ask again")
+
+
 def _answer(
-    settings: Settings, query: Query, texts: Mapping[int, scrub.Clean], deadline: Deadline
+    access: Access, query: Query, texts: Mapping[int, scrub.Clean], deadline: Deadline
 ) -> tuple[list[Hit], list[Exact]]:
     """The hits for the texts, which are numbered, and what is there of the names in them."""
-    embedded, identity = _embedded(settings, list(texts.values()), query.mode)
-    asked = dict(zip(texts, embedded, strict=True))
+
+    def ask() -> tuple[list[Hit], list[Exact]]:
+        embedded, identity = _embedded(access, list(texts.values()), query.mode)
+        asked = dict(zip(texts, embedded, strict=True))
+        return access.ask(lambda index: _found(index, access.settings, query, asked, identity, deadline))
+
     try:
-        return _found(settings, query, asked, identity, deadline)
-    except HolderGone:  # a refresh has just ended, and its index is free
-        return _found(settings, query, asked, identity, deadline)
+        return ask()
+    except _Replaced:
+        return ask()
 
 
 def _found(
-    settings: Settings, query: Query, asked: Mapping[int, Asked], identity: Identity | None, deadline: Deadline
+    index: Reader,
+    settings: Settings,
+    query: Query,
+    asked: Mapping[int, Asked],
+    identity: Identity | None,
+    deadline: Deadline,
 ) -> tuple[list[Hit], list[Exact]]:
     """The same, by the index that is in use now."""
-    index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
-    try:
-        if identity is not None and identity != index.label.identity:
-            raise Unavailable("index", "it has just been put in place of another", next_step="ask again")
-        sought = Sought(
-            asked=list(asked.values()),
-            places=places_of(query, index, settings),
-            **{name: getattr(query, name) for name in ("mode", "by", "top_k", "fold", "senders", "after", "before")},
-        )
-        citing = _Citing(settings, sought, mask_of(index), list(asked))
-        page = page_of(index, sought, deadline)
-        return [citing.hit(found) for found in page.found], list(page.exact)
-    finally:
-        index.close()
+    if identity is not None and identity != index.label.identity:
+        raise _Replaced
+    sought = Sought(
+        asked=list(asked.values()),
+        places=places_of(query, index, settings),
+        **{name: getattr(query, name) for name in ("mode", "by", "top_k", "fold", "senders", "after", "before")},
+    )
+    citing = _Citing(settings, sought, mask_of(index), list(asked))
+    page = page_of(index, sought, deadline)
+    return [citing.hit(found) for found in page.found], list(page.exact)
 
 
-def _embedded(settings: Settings, texts: Sequence[scrub.Clean], mode: Mode) -> tuple[list[Asked], Identity | None]:
+def _embedded(access: Access, texts: Sequence[scrub.Clean], mode: Mode) -> tuple[list[Asked], Identity | None]:
     """The texts with their vectors, made by the model that the index in use was made with."""
     if mode is Mode.WORDS:
         return [Asked(text, None) for text in texts], None
-    label = label_in_use(settings)
-    embedder = embedder_of(settings.embedder, label.identity)
+    label = access.label()
+    embedder = access.embedder(label.identity)
     if embedder is None:
         raise Refused(
             "mode",

@@ -46,7 +46,8 @@ def _is_known(index: Reader, name: str, places: Mapping[Corpus, Place], points: 
         return False
     given = {field: value for field, value in vars(of_id).items() if value is not None}
     place = places[of_id.corpus]
-    if any(getattr(place, field) not in (None, value) for field, value in given.items()):
+    filters = {field: getattr(place, field) for field in given}
+    if any(filters[field] is not None and not set(value) <= set(filters[field]) for field, value in given.items()):
         return False  # a filter asks for others
     place = replace(place, **given)
     ids = [point.id for point in islice(index.stored(place, ["corpus"]), DEPTH)]

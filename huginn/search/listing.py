@@ -14,18 +14,18 @@ from itertools import islice
 from huginn import scrub
 from huginn.errors import Refused
 from huginn.ids import digest
-from huginn.index.opening import NoIndex, open_for_search
+from huginn.index.opening import NoIndex
 from huginn.index.payload import moment_of
 from huginn.index.port import Place, Reader
-from huginn.search.answer import INDEX_WAIT_SECONDS
+from huginn.search.access import Access
 from huginn.search.chat_hits import permalink
 from huginn.search.deadline import Deadline
 from huginn.search.masking import Mask, mask_of
 from huginn.search.messages import END, FIRST, Placed, Position, in_order, milliseconds
 from huginn.search.page import LIMIT_SECONDS
-from huginn.search.places import rooms_of
 from huginn.search.query import ListQuery
 from huginn.search.result import Listing, RoomMessage
+from huginn.search.rooms import rooms_of
 from huginn.settings import Settings
 
 _VERSION = 1
@@ -37,20 +37,18 @@ def list_messages(settings: Settings, query: ListQuery) -> Listing:
     Raises `Refused` (a room that is not there, a cursor of other filters or none at all), `Unavailable` and `Busy` as
     `search` does.
     """
+    return listing(Access(settings), query)
+
+
+def listing(access: Access, query: ListQuery) -> Listing:
+    """The same, with an index that may be open already."""
     began = time.monotonic()
-    scrub.prepare(settings.state / "cache")
+    scrub.prepare(access.settings.state / "cache")
     after = _position(query)
-    page: list[RoomMessage] = []
-    cursor = None
     try:
-        index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
+        page, cursor = access.ask(lambda index: _page(index, access.settings, query, after))
     except NoIndex:
-        pass
-    else:
-        try:
-            page, cursor = _page(index, settings, query, after)
-        finally:
-            index.close()
+        page, cursor = [], None
     took = round((time.monotonic() - began) * 1000, 1)
     return Listing(query=query, messages=page, cursor=cursor, took_ms=took)
 
@@ -74,7 +72,7 @@ def _page(
 ) -> tuple[list[RoomMessage], str | None]:
     if not index.count(Place(corpus="chat")):
         return [], None
-    place = Place(corpus="chat", sources=rooms_of(query.rooms, index), senders=query.senders)
+    place = Place(corpus="chat", sources=rooms_of(query.rooms, index, settings), senders=query.senders)
     low, high = milliseconds(query.after, FIRST), milliseconds(query.before, END)
     if after is not None:
         low = max(low, after[0])

@@ -7,16 +7,17 @@ from itertools import islice
 
 from huginn import scrub
 from huginn.errors import Refused
-from huginn.index.opening import NoIndex, open_for_search
+from huginn.index.opening import NoIndex
 from huginn.index.port import Place, Reader
-from huginn.search.answer import INDEX_WAIT_SECONDS
+from huginn.search.access import Access
 from huginn.search.deadline import Deadline
 from huginn.search.listing import as_message
-from huginn.search.masking import mask_of
+from huginn.search.masking import Mask, mask_of
 from huginn.search.messages import END, FIRST, Placed, in_order, placed
 from huginn.search.page import LIMIT_SECONDS
 from huginn.search.query import MOST_LISTED, check_number
 from huginn.search.result import MessageWindow
+from huginn.search.rooms import allowed_rooms
 from huginn.section import is_text
 from huginn.settings import Settings
 
@@ -27,20 +28,26 @@ def show_window(settings: Settings, event_id: str, *, before: int = 5, after: in
     Raises `Refused` for an id that the index does not hold, such as that of an edit or of a message that was redacted,
     and `Unavailable` and `Busy` as `search` does.
     """
+    return window(Access(settings), event_id, before=before, after=after)
+
+
+def window(access: Access, event_id: str, *, before: int, after: int) -> MessageWindow:
+    """The same, with an index that may be open already."""
     began = time.monotonic()
     if not is_text(event_id):
         raise _unknown(event_id)
     check_number("before", before, 0, MOST_LISTED)
     check_number("after", after, 0, MOST_LISTED)
+    settings = access.settings
     scrub.prepare(settings.state / "cache")
+
+    def look(index: Reader) -> tuple[list[Placed], Mask]:
+        return _around(index, settings, event_id, before, after), mask_of(index)
+
     try:
-        index = open_for_search(settings, wait=INDEX_WAIT_SECONDS)
+        messages, mask = access.ask(look)
     except NoIndex:
         raise _unknown(event_id) from None
-    try:
-        messages, mask = _around(index, event_id, before, after), mask_of(index)
-    finally:
-        index.close()
     room = messages[0]
     return MessageWindow(
         event_id=event_id,
@@ -51,8 +58,9 @@ def show_window(settings: Settings, event_id: str, *, before: int = 5, after: in
     )
 
 
-def _around(index: Reader, event_id: str, before: int, after: int) -> list[Placed]:
-    windows = placed(index.stored(Place(corpus="chat", events=[event_id])))
+def _around(index: Reader, settings: Settings, event_id: str, before: int, after: int) -> list[Placed]:
+    place = Place(corpus="chat", sources=allowed_rooms(index, settings), events=[event_id])
+    windows = placed(index.stored(place))
     cited = next((message for message in windows if message.line.event_id == event_id), None)
     if cited is None:
         raise _unknown(event_id)

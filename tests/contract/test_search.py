@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
+import huginn.search.access
 import huginn.search.answer as module
 from huginn.embed import open_embedder
 from huginn.embed.wordllama import WordLlamaEmbedder
@@ -228,7 +229,7 @@ def test_an_embedder_that_is_away_is_an_error_and_words_still_answer(workspace: 
 def test_a_search_waits_for_a_holder_that_does_not_answer_and_then_says_that_it_is_busy(
     workspace: Workspace,
 ) -> None:
-    with workspace.index(), patch.object(module, "INDEX_WAIT_SECONDS", 0.2), pytest.raises(Busy):
+    with workspace.index(), patch.object(huginn.search.access, "INDEX_WAIT_SECONDS", 0.2), pytest.raises(Busy):
         workspace.search("heron")
 
 
