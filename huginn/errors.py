@@ -35,7 +35,8 @@ class Refused(HuginnError):
 class Unavailable(HuginnError):
     """A part that is needed is away.
 
-    `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`, `homeserver`, `output`, `settings`, `serve`.
+    `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`, `homeserver`, `output`,
+    `settings`, `serve`.
     """
 
     def __init__(self, part: str, reason: str, *, next_step: str = "") -> None:
