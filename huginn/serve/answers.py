@@ -81,6 +81,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (HTTPStatus.BAD_REQUEST, "Not a request to this host, or no document."),
         (HTTPStatus.UNAUTHORIZED, "No token that is known."),
         (HTTPStatus.FORBIDDEN, "The token does not reach the corpus."),
+        (HTTPStatus.NOT_FOUND, "No such address."),
         (HTTPStatus.UNPROCESSABLE_ENTITY, "Refused: the question names a field that must be changed."),
         (HTTPStatus.TOO_MANY_REQUESTS, "Asked too often; `Retry-After` says when to come again."),
         (HTTPStatus.SERVICE_UNAVAILABLE, "A part is away or busy; `Retry-After` says when to come again."),

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -42,8 +43,9 @@ def measure(place: Place) -> list[Row]:
         _row(f"{what}, p95 against the bare engine's", alone, bare),
         _row(f"{what}, the same during a refresh of {took:.0f} s", beside, bare),
     ]
-    errors = sum(status != 200 for _, status in (*alone, *beside))
-    return [*rows, Row(f"{what}, errors", errors, 0, f"{len(alone) + len(beside)} searches", unit="errors")]
+    codes = Counter(status for _, status in (*alone, *beside))
+    told = ", ".join(f"{number} with {code}" for code, number in sorted(codes.items()))
+    return [*rows, Row(f"{what}, errors", codes.total() - codes[200], 0, told, unit="errors")]
 
 
 def load(address: str, seconds: float) -> list[tuple[float, int]]:
