@@ -24,6 +24,7 @@ from huginn.cli.purge import purge
 from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
 from huginn.cli.search import search, sources
+from huginn.cli.serve import serve
 from huginn.cli.status import status
 from huginn.cli.verify import verify
 from huginn.errors import HuginnError
@@ -55,7 +56,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, status, verify):
+for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, serve, status, verify):
     program.add_command(command)
 
 

@@ -68,7 +68,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     """A repository and a room, with herons, and a file by somebody who means ill."""
     root = tmp_path_factory.mktemp("mcp")
     repository = Repository(root / "remote.git")
-    files: dict[str, str | bytes | None] = {
+    files: dict[str | bytes, bytes | str | None] = {
         f"birds/heron{n}.md": f"Heron number {n} stands in the water, as birds do.\n" for n in range(70)
     }
     files |= {f"copies/{n}.md": "The very same osprey.\n" for n in range(12)}
