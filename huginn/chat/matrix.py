@@ -67,8 +67,7 @@ class MatrixHomeserver:
     def direct_rooms(self) -> frozenset[str]:
         """See the port. A token of another account than the reader's is `Refused` (field `chat.user`)."""
         try:
-            said = self._is(self._client.get(["user", self._user, "account_data", "m.direct"]), dict)
-            return frozenset(self._is(room, str) for rooms in said.values() for room in self._is(rooms, list))
+            return self._listed(self._client.get(["user", self._user, "account_data", "m.direct"]))
         except Rejected as no:
             if (no.status, no.code) == (404, "M_NOT_FOUND"):
                 return frozenset()
@@ -93,7 +92,7 @@ class MatrixHomeserver:
     def facts(self, room: str) -> RoomFacts:
         """See the port."""
         try:
-            state = self._is(self._client.get(["rooms", room, "state"]), list)
+            state = self._state(room)
             aliases = self._member(self._client.get(["rooms", room, "aliases"]), "aliases", list)
             names = [self._is(alias, str) for alias in aliases]
             members = [
@@ -148,6 +147,14 @@ class MatrixHomeserver:
             if no.status == 404:
                 return []
             raise FactsUnread(f"the edits of {event_id} of {room.id} cannot be read ({no})") from None
+
+    def _listed(self, direct: object) -> frozenset[str]:
+        return frozenset(
+            self._is(room, str) for rooms in self._is(direct, dict).values() for room in self._is(rooms, list)
+        )
+
+    def _state(self, room: str) -> Sequence[object]:
+        return self._is(self._client.get(["rooms", room, "state"]), list)
 
     def _asking(self, room: str) -> Asking:
         return Asking(lambda query: self._client.begin(["rooms", room, "messages"], query))
@@ -221,7 +228,7 @@ class MatrixHomeserver:
         return default if found is None and default is not None else self._is(found, kind)
 
     def _says_no(self, no: Rejected) -> Unavailable:
-        next_step = "see what the homeserver allows this account"
+        next_step = "see what it allows this account"
         return Unavailable("homeserver", f"{self._client.shown} says no ({no})", next_step=next_step)
 
     def _not_a_homeserver(self) -> Failing:

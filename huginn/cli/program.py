@@ -22,6 +22,7 @@ from huginn.cli.options import config_option
 from huginn.cli.purge import purge
 from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
+from huginn.cli.roster import roster
 from huginn.cli.search import search, sources
 from huginn.cli.status import status
 from huginn.cli.verify import verify
@@ -54,7 +55,7 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, purge, status, verify):
+for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, purge, roster, status, verify):
     program.add_command(command)
 
 
