@@ -149,9 +149,8 @@ class MatrixHomeserver:
             raise FactsUnread(f"the edits of {event_id} of {room.id} cannot be read ({no})") from None
 
     def _listed(self, direct: object) -> frozenset[str]:
-        return frozenset(
-            self._is(room, str) for rooms in self._is(direct, dict).values() for room in self._is(rooms, list)
-        )
+        by_person = self._is(direct, dict).values()
+        return frozenset(self._is(room, str) for rooms in by_person for room in self._is(rooms, list))
 
     def _state(self, room: str) -> Sequence[object]:
         return self._is(self._client.get(["rooms", room, "state"]), list)
@@ -211,11 +210,8 @@ class MatrixHomeserver:
         owner = self.whoami()
         if owner != self._user:
             shown = owner if owner.isprintable() and len(owner) <= _LONGEST_ID else "another account"
-            raise Refused(
-                "chat.user",
-                f"the token belongs to {shown}",
-                next_step="set chat.user to it, or give the reader's token",
-            )
+            next_step = "set chat.user to it, or give the reader's token"
+            raise Refused("chat.user", f"the token belongs to {shown}", next_step=next_step)
 
     def _is(self, value: object, kind: type[Kind]) -> Kind:
         if not isinstance(value, kind):
@@ -228,7 +224,7 @@ class MatrixHomeserver:
         return default if found is None and default is not None else self._is(found, kind)
 
     def _says_no(self, no: Rejected) -> Unavailable:
-        next_step = "see what it allows this account"
+        next_step = "see what the homeserver allows this account"
         return Unavailable("homeserver", f"{self._client.shown} says no ({no})", next_step=next_step)
 
     def _not_a_homeserver(self) -> Failing:

@@ -59,7 +59,7 @@ def roster(dry_run: bool, yes: bool, as_json: bool) -> ExitCode:
     if chat is None or chat.roster is None:
         raise Refused("chat.roster", "is not set", next_step='write [chat.roster] with file = "roster.toml"')
     with closing(Membership(chat, chat.roster)) as membership:
-        report = _brought(membership, dry_run=dry_run, yes=yes, quiet=as_json)
+        report = _brought(membership, dry_run=dry_run, yes=yes)
     if as_json:
         terminal.write_document(report)
     else:
@@ -68,17 +68,15 @@ def roster(dry_run: bool, yes: bool, as_json: bool) -> ExitCode:
     return ExitCode.SOME_FAILED if failed else ExitCode.WELL
 
 
-def _brought(membership: Membership, *, dry_run: bool, yes: bool, quiet: bool) -> RosterReport:
+def _brought(membership: Membership, *, dry_run: bool, yes: bool) -> RosterReport:
     plan = membership.plan()
     if dry_run:
         return plan
     if plan.changes and not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise Refused(
-                "yes", "there is no terminal on which to ask", next_step="look with --dry-run, then give --yes"
-            )
-        if not quiet:
-            terminal.write(_told(plan), sys.stderr)
+            next_step = "look with --dry-run, then give --yes"
+            raise Refused("yes", "there is no terminal on which to ask", next_step=next_step)
+        terminal.write(_told(plan), sys.stderr)
         click.confirm("Do that?", abort=True, err=True)
     return membership.carry_out(plan)
 
