@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import huginn.chat.client
+from huginn.chat.account import AdminsAccount
 from huginn.chat.client import Patience
 from huginn.cli.exits import ExitCode
 from tests.support.command_line import CommandLine, Ended
@@ -213,6 +214,22 @@ def test_the_account_is_suspended_again_also_when_joining_goes_wrong(stewards: S
     assert stewards.is_suspended
     stewards.between.faults = []
     assert outcomes(stewards.run(first, second)) == {first: "joined", second: "stays"}
+
+
+def test_the_account_is_suspended_again_after_ctrl_c(stewards: Stewards, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = stewards.room()
+    stewards.synapse.suspend(stewards.reader, stewards.admin)
+    join = AdminsAccount.join
+
+    def and_stop(self: AdminsAccount, of: str, server: str) -> None:
+        join(self, of, server)
+        assert not stewards.is_suspended
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AdminsAccount, "join", and_stop)
+    assert stewards.run(room).code == ExitCode.INTERRUPTED
+    assert stewards.joined == {room}
+    assert stewards.is_suspended
 
 
 def test_an_account_that_is_left_unsuspended_is_told_loudly_and_mended_by_the_next_run(stewards: Stewards) -> None:
