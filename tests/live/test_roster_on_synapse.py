@@ -70,8 +70,9 @@ def stewards(
     monkeypatch.delenv("HUGINN_ROSTER_TOKEN", raising=False)
     monkeypatch.chdir(tmp_path)
     between = FaultyHomeserver(upstream=synapse.url)
-    people = [synapse.user(name) for name in ("mod", "ada", "reader")]
-    yield Stewards(synapse, between, synapse.user("admin", is_admin=True), *people, CommandLine(tmp_path, capsys))
+    mod, ada, reader = (synapse.user(name) for name in ("mod", "ada", "reader"))
+    admin = synapse.user("admin", is_admin=True)
+    yield Stewards(synapse, between, admin, mod, ada, reader, CommandLine(tmp_path, capsys))
     between.stop()
 
 

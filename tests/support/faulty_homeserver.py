@@ -79,12 +79,10 @@ class FaultyHomeserver:
                 fault.times -= 1
             return fault
 
-    def answer(
-        self, path: str, headers: Mapping[str, str], method: str = "GET", body: bytes = b""
-    ) -> tuple[int, str, bytes]:
+    def answer(self, path: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
         """The answer without a fault: status, content type, body."""
         if self.upstream is not None:
-            answer = _passed_on(self.upstream, method, path, headers, body)
+            answer = _passed_on(self.upstream, path, headers)
             self.bodies.append(answer[2])
             return answer
         for end, answer in self.answers.items():
@@ -119,7 +117,11 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.standin.fault_of(request)
         if fault is None:
             headers = {"Authorization": self.headers.get("Authorization", "")}
-            self._send(*self.standin.answer(self.path, headers, self.command, sent))
+            if self.command == "GET":
+                self._send(*self.standin.answer(self.path, headers))
+            else:
+                assert self.standin.upstream is not None
+                self._send(*_passed_on(self.standin.upstream, self.path, headers, self.command, sent))
         elif fault.kind == "reset":
             linger = struct.pack("ii", 1, 0)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -165,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _passed_on(
-    upstream: str, method: str, path: str, headers: Mapping[str, str], body: bytes
+    upstream: str, path: str, headers: Mapping[str, str], method: str = "GET", body: bytes = b""
 ) -> tuple[int, str, bytes]:
     connection = http.client.HTTPConnection(urlsplit(upstream).netloc, timeout=60)
     try:
