@@ -2,8 +2,8 @@
 
 In: a TOML file (given, named by HUGINN_CONFIG, or found from the working directory upwards) and variables
 `HUGINN_<SECTION>_<KEY>` (lists as JSON), which win. Out: frozen `Settings` with absolute paths, or one `Refused` that
-tells every problem with its key. Secrets come from files alone and are never part of a repr; the one that may come
-from the environment, the token of chat, is no setting and is read when it is needed (`huginn.chat.settings`).
+tells every problem with its key. Secrets come from files alone and are never part of a repr; those that may come
+from the environment, the tokens of chat, are no settings and are read when they are needed (`huginn.chat.settings`).
 Addresses and branches are *not* judged here but by `huginn.forge.listing`, so that a bad one costs only its own source.
 """
 
@@ -29,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
+from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings, RosterSettings
 from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
 from huginn.forge.discovery_settings import DiscoverSettings
@@ -204,6 +204,7 @@ def _nearest(location: tuple[int | str, ...]) -> str:
         "repos": RepositorySettings,
         "discover": DiscoverSettings,
         "chat": ChatSettings,
+        "roster": RosterSettings,
         "embedder": EmbedderSettings,
         "index": IndexSettings,
     }

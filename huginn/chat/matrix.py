@@ -67,8 +67,7 @@ class MatrixHomeserver:
     def direct_rooms(self) -> frozenset[str]:
         """See the port. A token of another account than the reader's is `Refused` (field `chat.user`)."""
         try:
-            said = self._is(self._client.get(["user", self._user, "account_data", "m.direct"]), dict)
-            return frozenset(self._is(room, str) for rooms in said.values() for room in self._is(rooms, list))
+            return self._listed(self._client.get(["user", self._user, "account_data", "m.direct"]))
         except Rejected as no:
             if (no.status, no.code) == (404, "M_NOT_FOUND"):
                 return frozenset()
@@ -93,7 +92,7 @@ class MatrixHomeserver:
     def facts(self, room: str) -> RoomFacts:
         """See the port."""
         try:
-            state = self._is(self._client.get(["rooms", room, "state"]), list)
+            state = self._state(room)
             aliases = self._member(self._client.get(["rooms", room, "aliases"]), "aliases", list)
             names = [self._is(alias, str) for alias in aliases]
             members = [
@@ -148,6 +147,13 @@ class MatrixHomeserver:
             if no.status == 404:
                 return []
             raise FactsUnread(f"the edits of {event_id} of {room.id} cannot be read ({no})") from None
+
+    def _listed(self, direct: object) -> frozenset[str]:
+        by_person = self._is(direct, dict).values()
+        return frozenset(self._is(room, str) for rooms in by_person for room in self._is(rooms, list))
+
+    def _state(self, room: str) -> Sequence[object]:
+        return self._is(self._client.get(["rooms", room, "state"]), list)
 
     def _asking(self, room: str) -> Asking:
         return Asking(lambda query: self._client.begin(["rooms", room, "messages"], query))
@@ -204,11 +210,8 @@ class MatrixHomeserver:
         owner = self.whoami()
         if owner != self._user:
             shown = owner if owner.isprintable() and len(owner) <= _LONGEST_ID else "another account"
-            raise Refused(
-                "chat.user",
-                f"the token belongs to {shown}",
-                next_step="set chat.user to it, or give the reader's token",
-            )
+            next_step = "set chat.user to it, or give the reader's token"
+            raise Refused("chat.user", f"the token belongs to {shown}", next_step=next_step)
 
     def _is(self, value: object, kind: type[Kind]) -> Kind:
         if not isinstance(value, kind):

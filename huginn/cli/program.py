@@ -23,6 +23,7 @@ from huginn.cli.options import config_option
 from huginn.cli.purge import purge
 from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
+from huginn.cli.roster import roster
 from huginn.cli.search import search, sources
 from huginn.cli.serve import serve
 from huginn.cli.status import status
@@ -56,7 +57,10 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, serve, status, verify):
+_COMMANDS = (
+    init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, roster, serve, status, verify,
+)  # fmt: skip
+for command in _COMMANDS:
     program.add_command(command)
 
 
