@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -45,11 +47,17 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-def to_machines(stream: TextIO) -> None:
-    """From now on what is logged below `huginn` goes to `stream` as JSON lines, and nowhere else."""
+@contextmanager
+def to_machines(stream: TextIO) -> Iterator[None]:
+    """Inside, what is logged below `huginn` goes to `stream` as JSON lines, and nowhere else."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     logger = logging.getLogger("huginn")
-    logger.handlers = [handler]
+    before = logger.handlers, logger.level, logger.propagate
+    logger.handlers, logger.propagate = [handler], False
     logger.setLevel(logging.INFO)
-    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.handlers, level, logger.propagate = before
+        logger.setLevel(level)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import click
 
@@ -68,12 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with `argv` (else the process's own arguments) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare_streams()
-    if not sys.stderr.isatty():
-        logs.to_machines(sys.stderr)
     as_document = failures.wants_document(arguments)
     try:
         try:
-            return _run(arguments, as_document=as_document)
+            with nullcontext() if sys.stderr.isatty() else logs.to_machines(sys.stderr):
+                return _run(arguments, as_document=as_document)
         except terminal.OutputLost as error:
             return failures.tell(failures.output_lost(error), as_document=False)
     except KeyboardInterrupt:
