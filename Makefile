@@ -9,10 +9,10 @@ INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench lock clean
+.PHONY: help run test soak bench bench-relevance lock clean
 
 help: ## Tell what can be made
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
 
 run: $(INSTALLED) ## Start everything on this host, refresh, search; ONCE=1 ends after the search
 	@$(BIN)/python -m deployments.local
@@ -30,6 +30,9 @@ soak: $(INSTALLED) ## What the tests do a few times, over and over; takes some m
 
 bench: $(INSTALLED) ## Measure what it costs against bare baselines; ARGS="first search" for some of it
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+bench-relevance: $(INSTALLED) ## Measure how good answers are; REPOS="/clones/requests /clones/click" for their questions
+	@$(BIN)/python -m tests.bench.relevance --json .huginn/relevance.json --repos $(REPOS) $(ARGS)
 
 lock: ## Pin all dependencies anew, with hashes and without addresses
 	@test -x .venv/lock/bin/uv || { $(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip --quiet install uv; }

@@ -1,7 +1,7 @@
-"""Set up a Prefect server for Huginn: the work pool, the writer's limit, and the deployments of `prefect.yaml`.
+"""Set up a Prefect server for Huginn: work pool, writer's limit, automations, and the deployments of `prefect.yaml`.
 
 In: the server that Prefect's settings name (PREFECT_API_URL). Out: lines telling what is there. Starting it again
-changes nothing that is as it should be: `python -m deployments.setup`.
+changes nothing that is as it should be: `python -m deployments.setup [--notify TYPE/NAME]`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalC
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 
+from deployments.automations import NoBlock, make_automations
 from flows.writer import WRITER_LIMIT
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -57,13 +58,21 @@ def deploy() -> int:
     ).returncode
 
 
-def main() -> int:
+@click.command()
+@click.option("--notify", metavar="TYPE/NAME", help="The block that sends notices of failed runs: slack-webhook/team.")
+def main(notify: str | None) -> None:
     """Set up everything."""
     with get_client(sync_client=True) as client:
         click.echo(make_pool(client))
         click.echo(make_limit(client))
-    return deploy()
+        try:
+            told = make_automations(client, notify)
+        except NoBlock as error:
+            raise click.ClickException(str(error)) from None
+        for line in told:
+            click.echo(line)
+    sys.exit(deploy())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,6 +19,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows import telling
 from flows.refreshing import named, refreshed
 from huginn.errors import Refused
+from huginn.forge.found import known_names
 from huginn.run import FLOWS
 from huginn.settings import Settings
 from tasks.forge import refresh_source
@@ -46,11 +47,14 @@ def forge_refresh(sources: list[str] | None = None, dry_run: bool = False) -> St
 
 
 def checked(sources: Sequence[str] | None, current: Settings) -> list[str]:
-    """The names to refresh, none meaning all. Raises `Refused` for a name that the settings do not have."""
-    known = {repository.name for repository in current.forge.repos}
+    """The names to refresh, none meaning all. Raises `Refused` for a name that the settings do not have.
+
+    Where there are places that list repositories, they are asked later: a name may have come since they were last.
+    """
+    known = known_names(current)
     names = named("a repository", sources)
     for place, name in enumerate(sources or ()):
-        if name not in known:
+        if name not in known and not current.forge.discover:
             raise Refused(
                 f"sources[{place}]",
                 f"the settings have no repository named {name[:200]!r}",

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.concurrency.sync import concurrency
 
+from flows.orphan import end_with_worker
 from huginn.errors import Refused
 
 WRITER_LIMIT = "huginn-writer"
@@ -23,6 +24,7 @@ LOCK_WAIT_SECONDS = 600.0
 @contextmanager
 def writers_turn() -> Iterator[None]:
     """Wait for the turn to write and hold it. A holder that died gives it up when its lease of five minutes ends."""
+    end_with_worker()
     with ExitStack() as held:
         try:
             # Without `strict` a limit that is missing would let everybody pass. A renewal that fails, because the

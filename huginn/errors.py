@@ -9,6 +9,7 @@ The command line turns them into sentences and exit codes (`huginn.cli`).
 from __future__ import annotations
 
 import traceback
+from typing import Any
 
 
 class HuginnError(Exception):
@@ -34,7 +35,8 @@ class Refused(HuginnError):
 class Unavailable(HuginnError):
     """A part that is needed is away.
 
-    `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`, `homeserver`, `output`.
+    `part` is one of `embedder`, `index`, `disk`, `checkpoints`, `upstream`, `homeserver`, `output`,
+    `settings`, `serve`.
     """
 
     def __init__(self, part: str, reason: str, *, next_step: str = "") -> None:
@@ -44,6 +46,25 @@ class Unavailable(HuginnError):
 
 class Busy(HuginnError):
     """Another process holds the writer's lock or the embedded index, and did not let go in time."""
+
+
+def document(error: HuginnError) -> dict[str, Any]:
+    """The document for `error`: its kind, the field or part it is about, the reason, the next step."""
+    about: dict[str, str] = {}
+    if isinstance(error, Refused):
+        about = {"field": error.field}
+    elif isinstance(error, Unavailable):
+        about = {"part": error.part}
+    reason = error.reason
+    for name in about.values():
+        reason = reason.removeprefix(f"{name}: ")
+    return {"error": {"kind": _kind(error), **about, "reason": reason, "next_step": error.next_step}}
+
+
+def _kind(error: HuginnError) -> str:
+    if isinstance(error, Busy):
+        return "busy"
+    return "unavailable" if isinstance(error, Unavailable) else "refused"
 
 
 class Unforeseen(HuginnError):

@@ -58,3 +58,26 @@ def http_parts(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts if is_usable else None
+
+
+def _checked_pattern(pattern: str) -> str:
+    import pathspec  # noqa: PLC0415 - a search without patterns starts faster without it
+
+    if not is_text(pattern):
+        raise ValueError("is no valid text; give it in UTF-8")
+    try:
+        pathspec.GitIgnoreSpec.from_lines([pattern])
+    except ValueError:
+        raise ValueError('write it as in a .gitignore file, such as "docs/old/" or "*.svg"') from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+"""A pattern as in a `.gitignore` file."""
+
+
+def checked_username(name: str) -> str:
+    """The name of a user as given, if all of it can be shown; else ValueError."""
+    if not name.isprintable():  # which halves of surrogate pairs are not either
+        raise ValueError("holds characters that cannot be shown")
+    return name

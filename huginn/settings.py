@@ -2,8 +2,8 @@
 
 In: a TOML file (given, named by HUGINN_CONFIG, or found from the working directory upwards) and variables
 `HUGINN_<SECTION>_<KEY>` (lists as JSON), which win. Out: frozen `Settings` with absolute paths, or one `Refused` that
-tells every problem with its key. Secrets come from files alone and are never part of a repr; the one that may come
-from the environment, the token of chat, is no setting and is read when it is needed (`huginn.chat.settings`).
+tells every problem with its key. Secrets come from files alone and are never part of a repr; those that may come
+from the environment, the tokens of chat, are no settings and are read when they are needed (`huginn.chat.settings`).
 Addresses and branches are *not* judged here but by `huginn.forge.listing`, so that a bad one costs only its own source.
 """
 
@@ -22,17 +22,19 @@ from typing import Annotated, Any, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     Field,
     PrivateAttr,
     ValidationError,
     model_validator,
 )
 
-from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
+from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings, RosterSettings
 from huginn.embedder_settings import EmbedderSettings
 from huginn.errors import Refused
+from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.index.settings import IndexSettings
-from huginn.section import LocalPath, Section, folder_of, is_text
+from huginn.section import LocalPath, Pattern, Section, checked_username, folder_of
 
 FILE_NAME = "huginn.toml"
 
@@ -43,25 +45,9 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _checked_pattern(pattern: str) -> str:
-    import pathspec  # noqa: PLC0415 - a search without patterns starts faster without it
-
-    if not is_text(pattern):
-        raise ValueError("is no valid text; give it in UTF-8")
-    try:
-        pathspec.GitIgnoreSpec.from_lines([pattern])
-    except ValueError:
-        raise ValueError('write it as in a .gitignore file, such as "docs/old/" or "*.svg"') from None
-    return pattern
-
-
-Pattern = Annotated[str, AfterValidator(_checked_pattern)]
-
-
-def _checked_username(name: str) -> str:
-    if not name.isprintable():  # which halves of surrogate pairs are not either
-        raise ValueError("holds characters that cannot be shown")
-    return name
+def _as_list(value: object) -> object:
+    """One table stands for a list of one."""
+    return [value] if isinstance(value, dict) else value
 
 
 class RepositorySettings(Section):
@@ -72,7 +58,7 @@ class RepositorySettings(Section):
     branch: str | None = None
     web: str | None = None
     token_file: LocalPath | None = None
-    username: Annotated[str, AfterValidator(_checked_username)] = "oauth2"
+    username: Annotated[str, AfterValidator(checked_username)] = "oauth2"
     exclude: tuple[Pattern, ...] = ()
 
     @model_validator(mode="after")
@@ -85,10 +71,11 @@ class RepositorySettings(Section):
 
 
 class ForgeSettings(Section):
-    """The `forge` corpus: its name, its repositories, and what of them is left out."""
+    """The `forge` corpus: its name, its repositories or where they are listed, and what of them is left out."""
 
     name: str = Field("forge", min_length=1, max_length=200)
     repos: tuple[RepositorySettings, ...] = ()
+    discover: Annotated[tuple[DiscoverSettings, ...], BeforeValidator(_as_list)] = ()
     exclude: tuple[Pattern, ...] = ()
     generated: tuple[Pattern, ...] | None = None
     max_file_bytes: int = Field(1 << 20, ge=1, le=1 << 26)
@@ -215,7 +202,9 @@ def _nearest(location: tuple[int | str, ...]) -> str:
     sections: dict[str, type[BaseModel]] = {
         "forge": ForgeSettings,
         "repos": RepositorySettings,
+        "discover": DiscoverSettings,
         "chat": ChatSettings,
+        "roster": RosterSettings,
         "embedder": EmbedderSettings,
         "index": IndexSettings,
     }

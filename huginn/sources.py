@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from huginn.errors import Refused
+from huginn.forge.found import known_names
 from huginn.report import Corpus
 from huginn.settings import Settings
 
 
 def by_corpus(settings: Settings, names: Sequence[str], *, field: str = "sources") -> dict[Corpus, list[str]]:
-    """The names in their corpora: repositories of the settings, and ids (`!…`) or aliases (`#…`) of rooms.
+    """The names in their corpora: repositories that are known, and ids (`!…`) or aliases (`#…`) of rooms.
 
     No names give every corpus of the settings, with no names, meaning all of it. Raises `Refused`, naming `field`, for
     what is neither, and for a room without `[chat]`.
     """
     if not names:
         return {"forge": []} if settings.chat is None else {"forge": [], "chat": []}
-    known = {repository.name for repository in settings.forge.repos}
+    known = known_names(settings)
     found: dict[Corpus, list[str]] = {}
     for name in dict.fromkeys(names):
         is_room = name.startswith(("!", "#"))

@@ -13,6 +13,7 @@ from huginn.chat.notes import RoomNote, RoomNotes, upstream_of
 from huginn.checkpoints import Checkpoints, ItemKind, Ledger, SourceState
 from huginn.embed import open_embedder
 from huginn.errors import Refused, Unavailable
+from huginn.forge.discovery import discover, key_of
 from huginn.forge.listing import RefusedSource, list_sources
 from huginn.index.label import Label
 from huginn.index.noted import noted
@@ -25,8 +26,8 @@ _KINDS: tuple[ItemKind, ...] = ("skipped", "failed", "words_only", "shortened")
 
 
 def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusReport:
-    """Every repository of the settings, and every room that has been judged; `stale` are those without a success in
-    the last `max_age`.
+    """Every repository of the settings, or listed last by a place in them, and every room that has been judged;
+    `stale` are those without a success in the last `max_age`.
 
     A success that lies in the future by more than clocks differ tells nothing (the clock was ahead and has been put
     back): its age stays negative, and counts as too old.
@@ -39,8 +40,10 @@ def status(settings: Settings, *, max_age: timedelta | None = None) -> StatusRep
     of_forge, of_chat = (_Noted.read(checkpoints, index_id, corpus, max_age) for corpus in _CORPORA)
     sources = [
         of_forge.source(source.name, refusal=source.reason if isinstance(source, RefusedSource) else None)
-        for source in list_sources(settings)
+        for source in list_sources(settings, discover(settings, is_asking=False))
     ]
+    places = map(key_of, range(len(settings.forge.discover)))
+    sources += [of_forge.source(key) for key in places if key in of_forge.states]
     sources += _rooms(settings, checkpoints, of_chat)
     cursors = [*of_forge.ledger.cursors.values(), *of_chat.ledger.cursors.values()]
     points = sum(cursor.points or 0 for cursor in cursors) if collection else None

@@ -63,6 +63,13 @@ MIGRATIONS = (
     );
     """,
     "CREATE TABLE purges (id VARCHAR PRIMARY KEY, entry VARCHAR NOT NULL)",
+    """
+    CREATE TABLE discovered (
+        origin VARCHAR, id VARCHAR,
+        name VARCHAR NOT NULL, url VARCHAR NOT NULL, is_archived BOOLEAN NOT NULL, is_fork BOOLEAN NOT NULL,
+        PRIMARY KEY (origin, id)
+    );
+    """,
 )
 
 

@@ -17,6 +17,7 @@ from huginn.chat.known import KnownEvents
 from huginn.chat.notes import RoomNotes, upstream_of
 from huginn.chat.purge import purged_windows
 from huginn.checkpoints import Checkpoints, Cursor, Ledger
+from huginn.forge.found import known_names
 from huginn.index.opening import NoIndex, open_shelf
 from huginn.index.port import Place, Reader
 from huginn.index.shelf import Collection
@@ -116,7 +117,7 @@ class _Look:
         self.faults: list[Fault] = []
         self._collection = collection
         self._checkpoints = Checkpoints(settings.state)
-        self._repositories = {repository.name for repository in settings.forge.repos}
+        self._repositories = known_names(settings)
         self._has_chat = settings.chat is not None
         self._refused = self._refused_rooms(settings)
         self._purged = standing(PurgeRecord(settings.state, self._checkpoints.store).entries())

@@ -1,19 +1,46 @@
-"""Gets items before they are asked for."""
+"""Gets answers before they are asked for, and breaks off what is under way when nobody wants it any more."""
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
 
 
+class Asking:
+    """Questions one after the other, by `begin`, which another thread may end: `CancelledError` is raised then."""
+
+    def __init__(self, begin: Callable[[dict[str, str]], Future[object]]) -> None:
+        self._begin = begin
+        self._lock = threading.Lock()
+        self._coming: Future[object] | None = None
+        self._is_ended = False
+
+    def ask(self, query: dict[str, str]) -> Future[object]:
+        """Begin the next question."""
+        with self._lock:
+            if self._is_ended:
+                raise CancelledError
+            self._coming = self._begin(query)
+            return self._coming
+
+    def end(self) -> None:
+        """Break off the one that is under way; no other begins."""
+        with self._lock:
+            self._is_ended = True
+            if self._coming is not None:
+                self._coming.cancel()
+
+
 def read_ahead(items: Iterator[Item], most: int) -> Iterator[Item]:
     """The same items in the same order, of which a thread gets up to `most` while the caller works on one.
 
-    What goes wrong is raised in its place. When the caller stops, what is under way is not waited for.
+    What goes wrong is raised in its place. When the caller stops, what is under way is not waited for, and has to be
+    broken off by whoever began it.
     """
     end = object()
     pool = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")

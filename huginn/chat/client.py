@@ -50,14 +50,25 @@ class _Redirected(Exception):
 
 
 class Client:
-    """Asks one homeserver; several threads may, at once. A thread of its own does the sending, until `close`."""
+    """Asks one homeserver; several threads may, at once. A thread of its own does the sending, until `close`.
+
+    It only reads: what changes anything is sent by `huginn.chat.account` alone. `token_field` is the setting that
+    gives the token.
+    """
 
     def __init__(
-        self, homeserver: str, token: SecretStr, *, timeout_seconds: float, patience: Patience | None = None
+        self,
+        homeserver: str,
+        token: SecretStr,
+        *,
+        timeout_seconds: float,
+        patience: Patience | None = None,
+        token_field: str = "chat.token_file",
     ) -> None:
         parts = urlsplit(homeserver)
         self.shown = parts.netloc + parts.path
         self._token = token
+        self._token_field = token_field
         self._seconds = timeout_seconds
         self._patience = patience or Patience()
         self._nio = AsyncClient(homeserver)
@@ -73,9 +84,7 @@ class Client:
         self, path: Sequence[str], query: Mapping[str, str] | None = None, *, base: str = CLIENT
     ) -> Future[object]:
         """Ask, and go on meanwhile: the answer comes in the future."""
-        # The builder of paths itself, because those on top of it write the token into the address.
-        address: str = Api._build_path(list(path), dict(query or {}), base)
-        return asyncio.run_coroutine_threadsafe(self._patiently(address), self._loop)
+        return self._begin("GET", path, query, base=base)
 
     def close(self) -> None:
         """Break off what is under way and end the thread."""
@@ -85,6 +94,13 @@ class Client:
             self._thread.join()
             self._loop.close()
 
+    def _begin(
+        self, method: str, path: Sequence[str], query: Mapping[str, str] | None, *, base: str, body: str | None = None
+    ) -> Future[object]:
+        # The builder of paths itself, because those on top of it write the token into the address.
+        address: str = Api._build_path(list(path), dict(query or {}), base)
+        return asyncio.run_coroutine_threadsafe(self._patiently(method, address, body), self._loop)
+
     async def _break_off(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
@@ -92,12 +108,12 @@ class Client:
         await asyncio.gather(*others, return_exceptions=True)
         await self._nio.close()
 
-    async def _patiently(self, address: str) -> object:
+    async def _patiently(self, method: str, address: str, body: str | None) -> object:
         deadline = None
         attempt = 1
         while True:
             try:
-                return await self._once(address)
+                return await self._once(method, address, body)
             except MayPass as fault:
                 now = monotonic()
                 deadline = now + self._patience.seconds if deadline is None else deadline
@@ -109,13 +125,13 @@ class Client:
                 await asyncio.sleep(pause)
                 attempt += 1
 
-    async def _once(self, address: str) -> object:
+    async def _once(self, method: str, address: str, sent: str | None) -> object:
         """One attempt: send, read to the end, judge. aiohttp sends at once again where a connection breaks off."""
         headers = {"Authorization": f"Bearer {self._token.get_secret_value()}"}
         if self._nio.client_session is None:
             self._nio.client_session = _session()
         try:
-            response = await self._nio.send("GET", address, headers=headers, timeout=self._seconds)
+            response = await self._nio.send(method, address, sent, headers=headers, timeout=self._seconds)
             async with response:
                 body = await self._read(response)
         except _Redirected:
@@ -123,7 +139,7 @@ class Client:
         except (TimeoutError, aiohttp.ClientError, OSError, UnicodeError) as error:
             raise self._fault_of_connection(error) from None
         retry_after = response.headers.get("Retry-After", "")
-        return judged(Answer(response.status, response.content_type, retry_after, body), self.shown)
+        return judged(Answer(response.status, response.content_type, retry_after, body), self.shown, self._token_field)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()

@@ -55,8 +55,8 @@ class Answer:
     body: bytes
 
 
-def judged(answer: Answer, shown: str) -> object:
-    """The JSON of an answer. `shown` is the homeserver in messages."""
+def judged(answer: Answer, shown: str, token_field: str) -> object:
+    """The JSON of an answer. `shown` is the homeserver in messages, `token_field` the setting of the token."""
     status = answer.status
     is_json = answer.content_type == "application/json"
     if status == 200 and is_json:
@@ -65,8 +65,8 @@ def judged(answer: Answer, shown: str) -> object:
     code = _code(said)
     told = f"HTTP {status} {code}".strip()
     if status == 401:
-        next_step = "log the reader in anew, and put the new token into that file"
-        raise Refused("chat.token_file", f"{shown} does not take the token ({told})", next_step=next_step)
+        next_step = "log its account in anew, and put the new token into that file"
+        raise Refused(token_field, f"{shown} does not take the token ({told})", next_step=next_step)
     wait = _wait(answer.retry_after, said)
     if status == 429:
         raise MayPass(f"has too much to do and asks to wait {wait:g} s ({told})", "try again later", wait=wait)

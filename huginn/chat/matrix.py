@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from huginn.chat.ahead import read_ahead
+from huginn.chat.ahead import Asking, read_ahead
 from huginn.chat.client import RELATIONS, Client
 from huginn.chat.faults import Failing, Rejected
 from huginn.chat.homeserver import Changes, FactsUnread, Page, RawEvent, RoomFacts, TokenUnknown
@@ -67,8 +67,7 @@ class MatrixHomeserver:
     def direct_rooms(self) -> frozenset[str]:
         """See the port. A token of another account than the reader's is `Refused` (field `chat.user`)."""
         try:
-            said = self._is(self._client.get(["user", self._user, "account_data", "m.direct"]), dict)
-            return frozenset(self._is(room, str) for rooms in said.values() for room in self._is(rooms, list))
+            return self._listed(self._client.get(["user", self._user, "account_data", "m.direct"]))
         except Rejected as no:
             if (no.status, no.code) == (404, "M_NOT_FOUND"):
                 return frozenset()
@@ -93,10 +92,12 @@ class MatrixHomeserver:
     def facts(self, room: str) -> RoomFacts:
         """See the port."""
         try:
-            state = self._is(self._client.get(["rooms", room, "state"]), list)
+            state = self._state(room)
             aliases = self._member(self._client.get(["rooms", room, "aliases"]), "aliases", list)
             names = [self._is(alias, str) for alias in aliases]
-            members = [entry for page in self._pages(room, None, ["m.room.member"]) for entry in page.events]
+            members = [
+                entry for page in self._pages(self._asking(room), None, ["m.room.member"]) for entry in page.events
+            ]
         except Rejected as no:
             raise FactsUnread(f"what decides about {room} cannot be read ({no})") from None
         except Failing as failure:
@@ -105,12 +106,15 @@ class MatrixHomeserver:
 
     def messages(self, room: ScopedRoom, since: str | None) -> Iterator[Page]:
         """See the port. The next pages are asked for while the caller works on one."""
+        asking = self._asking(room.id)
         try:
-            yield from read_ahead(self._pages(room.id, since), _PAGES_AHEAD)
+            yield from read_ahead(self._pages(asking, since), _PAGES_AHEAD)
         except Rejected as no:
             if no.status in (403, 404):
                 raise FactsUnread(f"the messages of {room.id} cannot be read ({no})") from None
             raise self._refused_token(no, since) from None
+        finally:
+            asking.end()  # of a room that turns out to be none of ours no more is read
 
     def event(self, room: ScopedRoom, event_id: str) -> RawEvent | None:
         """See the port."""
@@ -144,29 +148,35 @@ class MatrixHomeserver:
                 return []
             raise FactsUnread(f"the edits of {event_id} of {room.id} cannot be read ({no})") from None
 
-    def _pages(self, room: str, since: str | None, types: Sequence[str] = ()) -> Iterator[Page]:
+    def _listed(self, direct: object) -> frozenset[str]:
+        by_person = self._is(direct, dict).values()
+        return frozenset(self._is(room, str) for rooms in by_person for room in self._is(rooms, list))
+
+    def _state(self, room: str) -> Sequence[object]:
+        return self._is(self._client.get(["rooms", room, "state"]), list)
+
+    def _asking(self, room: str) -> Asking:
+        return Asking(lambda query: self._client.begin(["rooms", room, "messages"], query))
+
+    def _pages(self, asking: Asking, since: str | None, types: Sequence[str] = ()) -> Iterator[Page]:
         """All pages of a room's history from a token on, the last one without an `end`."""
         query = {"dir": "f", "limit": str(PAGE_SIZE)}
         if types:
             query["filter"] = json.dumps({"types": types})
-        path = ["rooms", room, "messages"]
         seen = {since}
         empty = 0
-        coming = self._client.begin(path, {**query, "from": since} if since else query)
-        try:
-            while True:
-                answer = self._is(coming.result(), dict)
-                page = Page(self._member(answer, "chunk", list), self._new_token(answer, "end", seen))
-                empty = 0 if page.events else empty + 1
-                if empty > _EMPTY_PAGES:
-                    raise self._not_a_homeserver()
-                if page.end is not None:
-                    coming = self._client.begin(path, {**query, "from": page.end})
-                yield page
-                if page.end is None:
-                    return
-        finally:
-            coming.cancel()  # of a room that turns out to be none of ours no more is read
+        coming = asking.ask({**query, "from": since} if since else query)
+        while True:
+            answer = self._is(coming.result(), dict)
+            page = Page(self._member(answer, "chunk", list), self._new_token(answer, "end", seen))
+            empty = 0 if page.events else empty + 1
+            if empty > _EMPTY_PAGES:
+                raise self._not_a_homeserver()
+            if page.end is not None:
+                coming = asking.ask({**query, "from": page.end})
+            yield page
+            if page.end is None:
+                return
 
     def _new_token(self, answer: object, key: str, seen: set[str | None]) -> str | None:
         """Where the next page begins, if there is one. A place where we have been would lead round for ever."""
@@ -200,11 +210,8 @@ class MatrixHomeserver:
         owner = self.whoami()
         if owner != self._user:
             shown = owner if owner.isprintable() and len(owner) <= _LONGEST_ID else "another account"
-            raise Refused(
-                "chat.user",
-                f"the token belongs to {shown}",
-                next_step="set chat.user to it, or give the reader's token",
-            )
+            next_step = "set chat.user to it, or give the reader's token"
+            raise Refused("chat.user", f"the token belongs to {shown}", next_step=next_step)
 
     def _is(self, value: object, kind: type[Kind]) -> Kind:
         if not isinstance(value, kind):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from huginn.chat.notes import RoomNotes, upstream_of
 from huginn.checkpoints import Checkpoints
 from huginn.errors import Refused
+from huginn.forge.found import known_names
 from huginn.index.port import Index, Place
 from huginn.settings import Settings
 
@@ -18,7 +19,7 @@ def room_named(
 
     Raises `Refused` for a repository, for a room that nobody knows, and for an alias that several rooms had.
     """
-    repositories = {repository.name for repository in settings.forge.repos}
+    repositories = known_names(settings)
     if name in repositories.union(*(index.sources("forge") for index in indexes)):
         raise Refused(
             "room",

@@ -1,7 +1,8 @@
 """The section `[chat]` of the settings: which homeserver is read, as whom, and what of it is left out.
 
 In: the section's values. Out: frozen settings, or what is wrong with them; and, for a refresh alone, the reader's
-token: from the environment, else from its file. It is the only secret that may come from the environment.
+token, or, for `huginn roster` alone, its own: from the environment, else from its file. These are the only secrets that
+may come from the environment.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
@@ -19,6 +21,9 @@ from huginn.section import LocalPath, Section, http_parts
 
 TOKEN_VARIABLE = "HUGINN_CHAT_TOKEN"
 """The environment's variable that gives the token in place of a file."""
+
+ROSTER_TOKEN_VARIABLE = "HUGINN_ROSTER_TOKEN"
+"""The environment's variable that gives the roster's token in place of a file."""
 
 _USER = re.compile(r"@[!-9;-~]+:[^\s@#!]+")
 _ROOM = re.compile(r"#[^\s:]+(:[^\s@#!]+)?|![^\s!@#]+")
@@ -43,7 +48,8 @@ def _checked_user(user: str) -> str:
     return user
 
 
-def _checked_room(room: str) -> str:
+def checked_room(room: str) -> str:
+    """An alias or id of a room as given, if it is one; else ValueError."""
     if not _is_id(_ROOM, room):
         raise ValueError('give the alias of a room, such as "#lobby:example.org", or its id, which begins with !')
     return room
@@ -63,6 +69,16 @@ def _is_id(form: re.Pattern[str], text: str) -> bool:
     return bool(form.fullmatch(text)) and text.isprintable() and len(text.encode()) <= _LONGEST_ID
 
 
+class RosterSettings(Section):
+    """`[chat.roster]`: which rooms the reader shall be in, by a file, and the token of who lets it in.
+
+    The token is that of an admin of the homeserver or, where there is none, the reader's own.
+    """
+
+    file: LocalPath
+    token_file: LocalPath | None = None
+
+
 class ChatSettings(Section):
     """Which homeserver is read, as whom, and what of it is left out.
 
@@ -72,9 +88,10 @@ class ChatSettings(Section):
     homeserver: Annotated[str, AfterValidator(_checked_homeserver)]
     user: Annotated[str, AfterValidator(_checked_user)]
     token_file: LocalPath | None = None
-    exclude: tuple[Annotated[str, AfterValidator(_checked_room)], ...] = ()
+    exclude: tuple[Annotated[str, AfterValidator(checked_room)], ...] = ()
     puppets: tuple[Annotated[str, AfterValidator(_checked_puppet)], ...] = ()
     timeout_seconds: float = Field(120, gt=0, le=86_400, allow_inf_nan=False)
+    roster: RosterSettings | None = None
 
 
 def read_token(settings: ChatSettings, environment: Mapping[str, str] = os.environ) -> SecretStr:
@@ -82,15 +99,28 @@ def read_token(settings: ChatSettings, environment: Mapping[str, str] = os.envir
 
     Raises `Refused` (field `chat.token_file`) where there is none, or none that can be sent.
     """
-    given = environment.get(TOKEN_VARIABLE, "").strip()
+    whose = f"the token of {settings.user}"
+    return _secret(environment, TOKEN_VARIABLE, settings.token_file, "chat.token_file", whose)
+
+
+def read_roster_token(settings: RosterSettings, environment: Mapping[str, str] = os.environ) -> SecretStr:
+    """The token that `huginn roster` works with, and nothing else.
+
+    Raises `Refused` (field `chat.roster.token_file`) where there is none, or none that can be sent.
+    """
+    whose = "the token of an admin of the homeserver"
+    return _secret(environment, ROSTER_TOKEN_VARIABLE, settings.token_file, "chat.roster.token_file", whose)
+
+
+def _secret(
+    environment: Mapping[str, str], variable: str, token_file: Path | None, field: str, whose: str
+) -> SecretStr:
+    given = environment.get(variable, "").strip()
     if given:
         if not is_secret(given):
-            raise Refused(TOKEN_VARIABLE, "holds no token", next_step="set it to the token of the reader alone")
+            raise Refused(variable, "holds no token", next_step=f"set it to {whose} alone")
         return SecretStr(given)
-    if settings.token_file is None:
-        raise Refused(
-            "chat.token_file",
-            "is not set",
-            next_step=f"name a file that holds the token of {settings.user}, or give the token as {TOKEN_VARIABLE}",
-        )
-    return SecretStr(read_secret(settings.token_file, field="chat.token_file", kind="token"))
+    if token_file is None:
+        next_step = f"name a file that holds {whose}, or give the token as {variable}"
+        raise Refused(field, "is not set", next_step=next_step)
+    return SecretStr(read_secret(token_file, field=field, kind="token"))

@@ -6,12 +6,13 @@ In: texts, filters, an event id. Out: hits or messages, for people or as one doc
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import click
 
 from huginn.cli import terminal
 from huginn.cli.exits import ExitCode, manual
-from huginn.cli.hits import show_listing, show_window
+from huginn.cli.messages import show_listing, show_window
 from huginn.cli.options import config_option, json_option, load_settings, room_options
 from huginn.cli.search import ask
 from huginn.errors import Refused
@@ -66,7 +67,7 @@ def search(
       huginn chat search --room '#birds:example.org' --after 2026-03-01 --before 2026-03-02
       huginn chat search --sender @ann:example.org --after 2026-03-01T09:00:00+01:00 --json
     """
-    filters = {"rooms": rooms or None, "senders": senders or None, "after": after, "before": before}
+    filters: dict[str, Any] = {"rooms": rooms or None, "senders": senders or None, "after": after, "before": before}
     if texts and cursor is not None:
         raise Refused("cursor", "a search has no pages", next_step="leave out the texts, or the cursor")
     if texts:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from huginn.settings import Settings
 
 
-Check = Literal["settings", "disk", "lock", "embedder", "index", "checkpoints", "repository", "chat"]
+Check = Literal["settings", "disk", "lock", "embedder", "index", "checkpoints", "repository", "discover", "chat"]
 Outcome = Literal["well", "note", "wrong", "away"]
 Look = Callable[[], tuple[Outcome, str]]
 
@@ -210,6 +210,21 @@ def _repository(settings: Settings, source: Source | RefusedSource) -> Finding:
     return finding("repository", source.name, look)
 
 
+def discoveries(settings: Settings) -> list[Finding]:
+    """For each place that lists repositories, whether it can be read to the end, and how many of them are wanted."""
+    from huginn.cli.side_by_side import side_by_side
+    from huginn.forge.discovery import ask, key_of
+    from huginn.forge.found import wanted
+
+    def look(number: int) -> tuple[Outcome, str]:
+        place = settings.forge.discover[number]
+        listed = ask(place)
+        return "well", f"repositories listed: {len(listed)}, wanted: {len(wanted(place, listed))}"
+
+    numbers = {key_of(number): number for number in range(len(settings.forge.discover))}
+    return side_by_side(lambda key: finding("discover", key, lambda: look(numbers[key])), list(numbers))
+
+
 def examine(settings: Settings) -> list[Finding]:
     """Every check but the one of the settings, in the order in which things need each other."""
     from huginn.cli.chat_checks import rooms
@@ -221,5 +236,6 @@ def examine(settings: Settings) -> list[Finding]:
         *of_hosts,
         *(part(settings) for part in then),
         *repositories(settings),
+        *discoveries(settings),
         *(rooms(settings.chat) if settings.chat else ()),
     ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from huginn.cli.checks import DoctorReport, Finding, Outcome
+    from huginn.settings import Settings
 
 _COLOURS: dict[Outcome, str] = {"well": "green", "note": "yellow", "wrong": "red", "away": "red"}
 
@@ -52,6 +53,7 @@ def doctor(as_json: bool) -> ExitCode:
       index        whether there is one, and whether it fits model and rules
       checkpoints  whether the store of cursors can be read
       repository   for each: address, branch, and whether the remote answers
+      discover     whether each place that lists repositories can be read
       chat         the reader's token, the homeserver, and the rooms left out
 
     Remotes are asked, but nothing is fetched, and index and cursors are not touched.
@@ -70,7 +72,7 @@ def doctor(as_json: bool) -> ExitCode:
         report = DoctorReport(checks=[from_error("settings", path, error)])
         refused = True
     else:
-        first = Finding(check="settings", subject=path, outcome="well", detail=_described(len(settings.forge.repos)))
+        first = Finding(check="settings", subject=path, outcome="well", detail=_described(settings))
         report = DoctorReport(checks=[first, *examine(settings)])
         refused = False
     if as_json:
@@ -125,5 +127,13 @@ def _settings_file() -> str:
         return settings.FILE_NAME
 
 
-def _described(number: int) -> str:
-    return "no repositories yet" if number == 0 else f"{number} {'repository' if number == 1 else 'repositories'}"
+def _described(settings: Settings) -> str:
+    parts = [
+        f"{number} {one if number == 1 else more}"
+        for number, one, more in (
+            (len(settings.forge.repos), "repository", "repositories"),
+            (len(settings.forge.discover), "place that lists repositories", "places that list repositories"),
+        )
+        if number
+    ]
+    return ", ".join(parts) or "no repositories yet"

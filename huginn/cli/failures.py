@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from huginn.cli import terminal
 from huginn.cli.exits import ExitCode, code_of
-from huginn.errors import Busy, HuginnError, Refused, Unavailable
+from huginn.errors import HuginnError, Refused, Unavailable, document
 
 
 def wants_document(arguments: Sequence[str]) -> bool:
@@ -37,25 +36,6 @@ def sentence(error: HuginnError) -> str:
     reason = "\n  ".join(terminal.harmless_line(line.strip()) for line in error.reason.split("\n"))
     step = f"\n  next: {terminal.harmless_line(error.next_step)}" if error.next_step else ""
     return f"huginn: {reason}{step}\n"
-
-
-def document(error: HuginnError) -> dict[str, Any]:
-    """The document for `error`: its kind, the field or part it is about, the reason, the next step."""
-    about: dict[str, str] = {}
-    if isinstance(error, Refused):
-        about = {"field": error.field}
-    elif isinstance(error, Unavailable):
-        about = {"part": error.part}
-    reason = error.reason
-    for name in about.values():
-        reason = reason.removeprefix(f"{name}: ")
-    return {"error": {"kind": _kind(error), **about, "reason": reason, "next_step": error.next_step}}
-
-
-def _kind(error: HuginnError) -> str:
-    if isinstance(error, Busy):
-        return "busy"
-    return "unavailable" if isinstance(error, Unavailable) else "refused"
 
 
 def from_usage(error: click.ClickException) -> Refused:

@@ -1,178 +1,174 @@
-"""Hits and messages, told to a person: citation first, then what was written.
+"""Hits, told to a person: citation first, why it is there, then what was written.
 
-In: answers of `huginn.search`. Out: lines on standard output. Indexed text is printed behind a bar on every line, so
-that it cannot pass for what Huginn says; what a message says is indented behind it, so that it cannot pass for a line
-that says who spoke.
+In: answers of `huginn.search`. Out: lines on standard output. Hits keep their order, which their numbers tell; those of
+one file or room that follow each other stand under one heading.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from huginn.cli import moment, terminal
+from huginn.cli import quoted, terminal
+from huginn.cli.messages import CLOCK, DATE, print_counts, print_lines, said, span
+from huginn.errors import Refused
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from huginn.search import (
-        Citation,
-        Hit,
-        Listing,
-        ListQuery,
-        Message,
-        MessageWindow,
-        Query,
-        Rank,
-        RoomMessage,
-        SearchResult,
-    )
+    from huginn.search import Citation, ForgeCitation, Hit, Rank, SearchResult
 
-_DATE, _CLOCK = "%Y-%m-%d", "%H:%M:%S"
-_BAR = "│ "
-_BAR_OF_CONTEXT = "┊ "
+_PART_SHOWN = 60  # characters of a part of a brief
 
 
 def show(result: SearchResult) -> None:
     """Print the hits; the last line tells the counts and the times that were asked for."""
-    number = len(result.query.texts) + len(result.parts)
+    from huginn.search.marking import tokens_asked
+
+    texts = [*result.query.texts, *result.parts]
     console = terminal.console(sys.stdout)
-    for hit in result.hits:
-        _print(_lines(hit, console, with_text_number=number > 1), console)
+    shown = _Shown(console, tokens_asked(texts) if console.is_terminal else frozenset(), is_many=len(texts) > 1)
+    for _, group in groupby(enumerate(result.hits, start=1), key=lambda each: _common(each[1].citation)):
+        hits = list(group)
+        for number, hit in hits:
+            print_lines(shown.lines(number, hit, is_first=number == hits[0][0], is_alone=len(hits) == 1), console)
+    for number, part in enumerate(result.parts, start=len(result.query.texts) + 1):
+        rest = "…" if len(part) > _PART_SHOWN else ""
+        print_counts(f"text {number}: {quoted.name(part[:_PART_SHOWN].rstrip())}{rest}", console)
     for exact in result.exact:
         if not exact.found:
-            _print_counts(f"no exact match for {terminal.harmless_line(exact.name)}", console)
-    hits, texts = terminal.counted(len(result.hits), "hit"), terminal.counted(number, "text")
-    _print_counts(f"{hits} for {texts}{_span(result.query)} in {result.took_ms:.0f} ms", console)
+            print_counts(f"no exact match for {quoted.name(exact.name)}", console)
+    counts = f"{terminal.counted(len(result.hits), 'hit')} for {terminal.counted(len(texts), 'text')}"
+    print_counts(f"{counts}{span(result.query)} in {result.took_ms:.0f} ms", console)
 
 
-def show_listing(listing: Listing) -> None:
-    """Print a page of messages; the last lines tell the counts, and how to go on."""
-    console = terminal.console(sys.stdout)
-    for message in listing.messages:
-        _print(_listed(message, console, _BAR), console)
-    messages = terminal.counted(len(listing.messages), "message")
-    _print_counts(f"{messages}{_span(listing.query)} in {listing.took_ms:.0f} ms", console)
-    if listing.cursor:
-        _print_counts(f"there are more: --cursor {listing.cursor}", console)
+def show_links(result: SearchResult) -> None:
+    """Print the permalinks of the hits, one a line, best first; standard error tells which hits have none.
+
+    Raises `Refused` if none of them has one.
+    """
+    links = {number: hit.citation.url or "" for number, hit in enumerate(result.hits, start=1)}
+    without = [number for number, link in links.items() if not terminal.is_safe_link(link)]
+    if links and len(without) == len(links):
+        raise Refused("open", "none of the hits has a permalink", next_step="give its repository a `web` template")
+    for number in without:
+        terminal.write(f"huginn: hit {number} has no permalink\n", sys.stderr)
+    terminal.write("".join(f"{link}\n" for number, link in links.items() if number not in without), sys.stdout)
+    if not links:
+        terminal.write("huginn: no hits\n", sys.stderr)
 
 
-def show_window(window: MessageWindow) -> None:
-    """Print a message among its neighbours, which stand behind another bar."""
-    console = terminal.console(sys.stdout)
-    for message in window.messages:
-        _print(_listed(message, console, _BAR if message.event_id == window.event_id else _BAR_OF_CONTEXT), console)
-    messages = terminal.counted(len(window.messages), "message")
-    _print_counts(f"{messages}; the one asked for stands behind {_BAR.strip()}", console)
+@dataclass(frozen=True)
+class _Shown:
+    """How hits are shown: where, the words to mark, whether there are several texts to tell apart."""
+
+    console: Console
+    asked: frozenset[int]
+    is_many: bool
+
+    def lines(self, number: int, hit: Hit, *, is_first: bool, is_alone: bool) -> Iterator[Text]:
+        """A hit: under its own heading if it is alone in its group, else under that of the first."""
+        for line in self._heading(hit.citation, is_first=is_first, is_alone=is_alone):
+            yield from quoted.folded(line, self.console)
+        yield from quoted.folded(self._why(number, hit), self.console, after="   ")
+        yield from self._text(hit) if hit.citation.kind == "forge" else self._messages(hit)
+        yield from self._elsewhere(hit)
+
+    def _heading(self, citation: Citation, *, is_first: bool, is_alone: bool) -> Iterator[Text]:
+        from rich.text import Text
+
+        if is_alone:
+            yield Text.assemble(self._cited(citation, "bold cyan"), f"  {_when(citation)}")
+        else:
+            if is_first:
+                time = f"  {_when(citation)}" if citation.kind == "forge" else ""
+                yield Text.assemble((_common(citation), "bold cyan"), time)
+            own = _lines(citation) if citation.kind == "forge" else _when(citation)
+            yield quoted.linked(own, citation.url, self.console, style="cyan")
+        if citation.kind == "chat":
+            yield Text(f"first {quoted.name(citation.event_id)}", "dim")
+            if citation.last_event_id != citation.event_id:
+                yield Text(f"last  {quoted.name(citation.last_event_id)}", "dim")
+
+    def _why(self, number: int, hit: Hit) -> Text:
+        from rich.text import Text
+
+        ranks = (_ranked(rank, with_text_number=self.is_many) for rank in hit.ranks)
+        return Text("; ".join([f"{number}. score {hit.score:.4f}", *ranks]), "dim")
+
+    def _text(self, hit: Hit) -> Iterator[Text]:
+        """The lines of a file: those before, those of the hit, those after, numbered."""
+        assert hit.citation.kind == "forge"
+        before, after = (hit.around.lines_before, hit.around.lines_after) if hit.around else ([], [])
+        start, end = hit.citation.start_line, hit.citation.end_line
+        digits = len(str(end + len(after)))
+        for lines, first, bar in (
+            (before, start - len(before), quoted.BAR_OF_CONTEXT),
+            ([hit.text.rstrip("\n")], start, quoted.BAR),
+            (after, end + 1, quoted.BAR_OF_CONTEXT),
+        ):
+            if lines:
+                asked = self.asked if bar == quoted.BAR else frozenset()
+                text = "".join(f"{line}\n" for line in lines)
+                yield from quoted.text(text, self.console, bar=bar, first=first, digits=digits, asked=asked)
+
+    def _messages(self, hit: Hit) -> Iterator[Text]:
+        """The messages of a room: those before, those of the hit, those after or what was said next."""
+        from rich.text import Text
+
+        day, context = hit.citation.time.date(), quoted.BAR_OF_CONTEXT
+        if hit.around:
+            yield from said(hit.around.messages_before, self.console, day, bar=context)
+        yield from said(hit.messages, self.console, day, matched=hit.matched, asked=self.asked)
+        if hit.around:
+            yield from said(hit.around.messages_after, self.console, day, bar=context)
+        elif hit.following:
+            yield Text("what was said next (context, no hit):", "dim")
+            yield from said(hit.following.messages, self.console, day, bar=context)
+
+    def _elsewhere(self, hit: Hit) -> Iterator[Text]:
+        """The other places where the same text stands."""
+        from rich.text import Text
+
+        for place in hit.places:
+            if place != hit.citation:
+                yield from quoted.folded(Text.assemble(("also ", "dim"), self._cited(place, "cyan")), self.console)
+        if hit.copies > len(hit.places):
+            yield Text(f"and {hit.copies - len(hit.places)} more", "dim")
+
+    def _cited(self, citation: Citation, style: str) -> Text:
+        words = _common(citation) + (_lines(citation) if citation.kind == "forge" else "")
+        return quoted.linked(words, citation.url, self.console, style=style)
 
 
-def _print(lines: Iterable[Text], console: Console) -> None:
-    for line in lines:
-        console.print(line, soft_wrap=True)
-    console.print()
-
-
-def _print_counts(words: str, console: Console) -> None:
-    from rich.text import Text
-
-    console.print(Text(words, style="dim"), soft_wrap=True)
-
-
-def _span(query: Query | ListQuery) -> str:
-    """The times that were asked for, in full."""
-    times = (("after", query.after), ("before", query.before))
-    return "".join(f" {name} {moment.shown(time)}" for name, time in times if time is not None)
-
-
-def _lines(hit: Hit, console: Console, *, with_text_number: bool) -> Iterator[Text]:
-    from rich.text import Text
-
-    citation = hit.citation
-    yield Text.assemble(_cited(citation, console, style="bold cyan"), f"  {_when(citation)}")
+def _common(citation: Citation) -> str:
+    """What a citation shares with others of its file or room."""
     if citation.kind == "chat":
-        yield Text(terminal.harmless_line(f"first {citation.event_id}"), "dim")
-        if citation.last_event_id != citation.event_id:
-            yield Text(terminal.harmless_line(f"last  {citation.last_event_id}"), "dim")
-    yield Text("; ".join([f"score {hit.score:.4f}", *(_ranked(rank, with_text_number) for rank in hit.ranks)]), "dim")
-    yield from _said(hit.messages, console, _BAR) if citation.kind == "chat" else _barred(hit.text, console, _BAR)
-    for place in hit.places:
-        if place != citation:
-            yield Text.assemble(("also ", "dim"), _cited(place, console, style="cyan"))
-    if hit.copies > len(hit.places):
-        yield Text(f"and {hit.copies - len(hit.places)} more", "dim")
-    if hit.following is not None:
-        yield Text("what was said next (context, no hit):", "dim")
-        yield from _said(hit.following.messages, console, _BAR_OF_CONTEXT)
+        return quoted.name(citation.alias or citation.room)
+    return quoted.name(f"{citation.repo}@{citation.commit[:7]}:{citation.path}")
 
 
-def _listed(message: RoomMessage, console: Console, bar: str) -> Iterator[Text]:
-    from rich.text import Text
-
-    room = _linked(terminal.harmless_line(message.alias or message.room), message.url, console, style="bold cyan")
-    sender = terminal.harmless_line(message.sender)
-    yield Text.assemble(room, f"  {message.time:{_DATE} {_CLOCK}} UTC  {sender}")
-    yield Text(terminal.harmless_line(message.event_id), "dim")
-    yield from _barred(message.body, console, bar)
-
-
-def _said(messages: Sequence[Message], console: Console, bar: str) -> Iterator[Text]:
-    """Each message: a line with time and sender, and indented what was said."""
-    from rich.text import Text
-
-    for message in messages:
-        yield Text.assemble((bar, "dim"), f"{message.time:{_CLOCK}}  {terminal.harmless_line(message.sender)}")
-        yield from _barred(message.body, console, f"{bar}  ")
-
-
-def _barred(text: str, console: Console, bar: str) -> Iterator[Text]:
-    from rich.text import Text
-
-    for line in terminal.harmless(text).rstrip("\n").split("\n"):
-        for piece in _pieces(line, console, room=len(bar)):
-            yield Text.assemble((bar, "dim"), piece)
-
-
-def _cited(citation: Citation, console: Console, *, style: str) -> Text:
-    if citation.kind == "chat":
-        words = citation.alias or citation.room
-    else:
-        lines = f"#L{citation.start_line}-L{citation.end_line}"
-        words = f"{citation.repo}@{citation.commit[:7]}:{citation.path}{lines}"
-    return _linked(terminal.harmless_line(words), citation.url, console, style=style)
+def _lines(citation: ForgeCitation) -> str:
+    return f"#L{citation.start_line}-L{citation.end_line}"
 
 
 def _when(citation: Citation) -> str:
     if citation.kind == "forge":
-        return f"{citation.time:{_DATE}}"
+        return f"{citation.time:{DATE}}"
     start, end = citation.time, citation.end_time
     if (end - start).total_seconds() < 1:
-        return f"{start:{_DATE} {_CLOCK}} UTC"
-    day = "" if start.date() == end.date() else f"{end:{_DATE}} "
-    return f"{start:{_DATE} {_CLOCK}} to {day}{end:{_CLOCK}} UTC"
+        return f"{start:{DATE} {CLOCK}} UTC"
+    day = "" if start.date() == end.date() else f"{end:{DATE}} "
+    return f"{start:{DATE} {CLOCK}} to {day}{end:{CLOCK}} UTC"
 
 
-def _linked(words: str, url: str | None, console: Console, *, style: str) -> Text:
-    from rich.style import Style
-    from rich.text import Text
-
-    is_linked = url is not None and terminal.takes_links(console) and terminal.is_safe_link(url)
-    return Text(words, Style.parse(style) + Style(link=url if is_linked else None))
-
-
-def _ranked(rank: Rank, with_text_number: bool) -> str:
+def _ranked(rank: Rank, *, with_text_number: bool) -> str:
     sides = [
         f"{name} {value:.2f}" for name, value in (("words", rank.bm25), ("meaning", rank.cosine)) if value is not None
     ]
     of_text = f"text {rank.text + 1} " if with_text_number else ""
     return f"{of_text}rank {rank.rank}" + (f" ({', '.join(sides)})" if sides else "")
-
-
-def _pieces(line: str, console: Console, *, room: int) -> list[str]:
-    """`line` cut to what a terminal has left of its width, so that its rest gets a bar too; whole in a pipe."""
-    if not console.is_terminal:
-        return [line]
-    from rich.cells import chop_cells
-
-    return chop_cells(line.expandtabs(4), max(console.width - room, 10)) or [""]

@@ -54,6 +54,14 @@ _ANOTHER = """\
 """
 
 _END = """\
+# All repositories of an organisation or user of a forge, or of a folder; more of them as [[forge.discover]]:
+# [forge.discover]
+# kind = "gitea"                      # or github, gitlab, folder (with path = "..." alone)
+# url = "https://forge.example.org"
+# owner = "birds"
+# token_file = "forge.token"          # a file that holds a token, for what is not public
+# exclude = ["*-archive"]             # shell patterns for names; archived ones and forks are left out
+
 # The rooms of a Matrix homeserver, as the account sees them that reads; take them in with 'huginn refresh chat':
 # [chat]
 # homeserver = "https://matrix.example.org"

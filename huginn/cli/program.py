@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from huginn import __version__
+from huginn import __version__, logs
 from huginn.cli import failures, terminal
 from huginn.cli.backfill import backfill
 from huginn.cli.chat import chat
@@ -23,7 +23,9 @@ from huginn.cli.options import config_option
 from huginn.cli.purge import purge
 from huginn.cli.rebuild import rebuild
 from huginn.cli.refresh import refresh
+from huginn.cli.roster import roster
 from huginn.cli.search import search, sources
+from huginn.cli.serve import serve
 from huginn.cli.status import status
 from huginn.cli.verify import verify
 from huginn.errors import HuginnError
@@ -55,7 +57,10 @@ def program(context: click.Context) -> ExitCode:
     return ExitCode.WELL
 
 
-for command in (init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, status, verify):
+_COMMANDS = (
+    init, doctor, refresh, backfill, rebuild, search, sources, chat, mcp, purge, roster, serve, status, verify,
+)  # fmt: skip
+for command in _COMMANDS:
     program.add_command(command)
 
 
@@ -63,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with `argv` (else the process's own arguments) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare_streams()
+    if not sys.stderr.isatty():
+        logs.to_machines(sys.stderr)
     as_document = failures.wants_document(arguments)
     try:
         try:

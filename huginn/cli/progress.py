@@ -1,10 +1,11 @@
-"""What a person sees while a refresh is at work: bars on a terminal, else a line each half minute.
+"""What is told while a refresh is at work: bars on a terminal, else a log line each half minute.
 
 In: the run. Out: characters on standard error.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,17 +18,34 @@ if TYPE_CHECKING:
     from huginn.run import Run
 
 _SHOW_EVERY_SECONDS = 0.5
+_log = logging.getLogger("huginn.progress")
 
 
 @contextmanager
 def shown(run: Run, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Show how far `run` is; gives what to call when a source is done. `quiet`: no bars, also on a terminal."""
-    if quiet or not sys.stderr.isatty():
-        with _lines(run) as done:
-            yield done
+    if not sys.stderr.isatty():
+        show = _logged
+    elif quiet:
+        show = _lines
     else:
-        with _bars(run) as done:
-            yield done
+        show = _bars
+    with show(run) as done:
+        yield done
+
+
+@contextmanager
+def _logged(run: Run) -> Iterator[Callable[[str], None]]:
+    through: list[str] = []
+
+    def tell(steps: Sequence[progress.Step]) -> None:
+        for step in steps:
+            counts = {"source": step.source, "done": step.done, "total": step.total, "rate": round(step.rate, 1)}
+            sources = {"sources_done": len(through), "sources": len(run.sources)}
+            _log.info("%s", step.told(), extra={"ids": {"flow": run.flow, "run": run.id, **sources, **counts}})
+
+    with progress.watched(run.progress, tell, every=progress.TELL_EVERY_SECONDS):
+        yield through.append
 
 
 @contextmanager

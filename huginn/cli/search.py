@@ -13,7 +13,7 @@ import click
 
 from huginn.cli import terminal
 from huginn.cli.exits import ExitCode, manual
-from huginn.cli.hits import show
+from huginn.cli.hits import show, show_links
 from huginn.cli.options import config_option, json_option, load_settings, require_corpus, room_options
 from huginn.errors import Refused
 
@@ -43,6 +43,8 @@ BY = ("file", "chunk")  # as in `huginn.search.By`
 @room_options
 @click.option("--top-k", type=int, default=10, show_default=True, metavar="N", help="How many hits at most, 1 to 50.")
 @click.option("--no-fold", is_flag=True, help="Show a text that stands in several places once for each of them.")
+@click.option("--context", type=int, default=0, metavar="N", help="Show N lines or messages around too, up to 50.")
+@click.option("--open", "only_links", is_flag=True, help="Print the permalinks alone, one a line.")
 @json_option
 @config_option
 def search(
@@ -59,6 +61,8 @@ def search(
     before: datetime | None,
     top_k: int,
     no_fold: bool,
+    context: int,
+    only_links: bool,
     as_json: bool,
 ) -> ExitCode:
     """Ask the index with one to eight texts, and get the places that answer them best.
@@ -76,8 +80,10 @@ def search(
       meaning   what the embedder takes for related, in other words too
       words     the words themselves, rare ones counting more (BM25)
 
-    A hit is a citation, repository@commit:path#lines, and under it the text as it was indexed. The same text in several
-    places is one hit that lists them all, unless --no-fold is given. A text that begins with a dash goes behind --.
+    A hit is a citation, repository@commit:path#lines, and under it the text as it was indexed, each line with its
+    number in the file; --context shows what stands around it, behind another bar. Hits of one file or room that follow
+    each other stand under one heading. The same text in several places is one hit that lists them all, unless --no-fold
+    is given. A text that begins with a dash goes behind --.
 
     A hit in a room cites the room, the time, the first message and the last, and shows under it what was said next.
     A filter for files (--repo, --path) or messages (--room, --sender) asks that corpus alone; --after and --before are
@@ -90,12 +96,17 @@ def search(
       huginn search ECONNRESET --mode words --path src/net --top-k 3
       huginn search --brief issue.md
       huginn search "who broke the build" --corpus chat --after 2026-03-01
+      huginn search "who holds the lock" --context 5
+      huginn search "who holds the lock" --open | head -1
       huginn search "who holds the lock" --json | jq -r '.hits[].citation.path'
     """
     for corpus in corpora:
         require_corpus(corpus)
+    if only_links and as_json:
+        raise Refused("open", "a JSON document has the permalinks in it", next_step="leave out --open, or --json")
     return ask(
         as_json=as_json,
+        only_links=only_links,
         texts=texts,
         brief=None if brief is None else _read(brief),
         mode=mode,
@@ -109,17 +120,20 @@ def search(
         before=before,
         top_k=top_k,
         fold=not no_fold,
+        context=context,
     )
 
 
-def ask(*, as_json: bool, **values: Any) -> ExitCode:
-    """Ask a `huginn.search.Query` of these values, and print the answer."""
+def ask(*, as_json: bool, only_links: bool = False, **values: Any) -> ExitCode:
+    """Ask a `huginn.search.Query` of these values, and print the answer, or the permalinks of its hits alone."""
     settings = load_settings()
     from huginn.search import Query, search
 
     result = search(settings, Query(**values))
     if as_json:
         terminal.write_document(result)
+    elif only_links:
+        show_links(result)
     else:
         show(result)
     return ExitCode.WELL

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,16 +37,23 @@ _COLOURS = {"well": "", "refused": "dim"}
     help="How old the last success of a source may be (90s, 15m, 2h, 3d, 1h30m); an older one is stale.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Name each path that was skipped or failed, and since when.")
+@click.option(
+    "--metrics",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the figures for Prometheus into this file, such as /var/lib/node_exporter/huginn.prom.",
+)
 @json_option
 @config_option
-def status(max_age: timedelta | None, verbose: bool, as_json: bool) -> ExitCode:
+def status(max_age: timedelta | None, verbose: bool, metrics: Path | None, as_json: bool) -> ExitCode:
     """Tell how each source stands: its cursor, its points, its last success, what was skipped or failed and why.
 
     Sources are the repositories of the settings and the rooms of the reader; a room that must not be read is told as
     refused, with the reason.
 
-    Nothing is fetched and nothing is written. With --max-age the command ends with code 5 when a source has not been
-    refreshed for longer, or never: fit for a monitor. A source that fails but is young enough is told, not signalled.
+    Nothing is fetched, and nothing is written but the file of --metrics. With --max-age the command ends with code 5
+    when a source has not been refreshed for longer, or never: fit for a monitor. A source that fails but is young
+    enough is told, not signalled.
 
     \b
     Examples:
@@ -53,8 +61,14 @@ def status(max_age: timedelta | None, verbose: bool, as_json: bool) -> ExitCode:
       huginn status -v
       huginn status --max-age 2h > /dev/null || echo "look at Huginn"
       huginn status --json | jq '.sources[] | {source, age_s, reason}'
+      huginn status --metrics /var/lib/node_exporter/huginn.prom > /dev/null
     """
     settings = load_settings()
+    if metrics is not None:
+        from huginn.index.disk import replace_file
+        from huginn.metrics import metrics as figures
+
+        replace_file(metrics, figures(settings))
     from huginn.status import status as look
 
     report = look(settings, max_age=max_age)

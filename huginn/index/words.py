@@ -6,7 +6,7 @@ engine's `Bm25Config`; the weight of rare words (IDF) is added by the store when
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from qdrant_edge import Bm25, Bm25Config, SparseVector, TokenizerType
 
@@ -18,6 +18,14 @@ WORDS_VERSION = "1"
 @cache
 def _model() -> Bm25:
     return Bm25(Bm25Config(tokenizer=TokenizerType.Code, avg_len=256))
+
+
+@lru_cache(maxsize=8192)
+def tokens_of(text: str) -> frozenset[int]:
+    """The tokens of a text, as the numbers that stand for them in its vector: equal where the index takes words for
+    equal, whatever their capitals and endings. Words that stand everywhere ("the") have none.
+    """
+    return frozenset(_model().embed_query(text).indices)
 
 
 def words_of_document(text: Clean) -> SparseVector:

@@ -5,6 +5,7 @@ from huginn.search.listing import list_messages
 from huginn.search.opened import OpenIndex, open_index
 from huginn.search.query import By, ListQuery, Mode, Query
 from huginn.search.result import (
+    Around,
     ChatCitation,
     Citation,
     Exact,
@@ -21,6 +22,7 @@ from huginn.search.result import (
 from huginn.search.window import show_window
 
 __all__ = [
+    "Around",
     "By",
     "ChatCitation",
     "Citation",

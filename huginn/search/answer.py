@@ -19,6 +19,7 @@ from huginn.index.payload import told
 from huginn.index.port import Reader
 from huginn.search import chat_hits, forge_hits, neighbours
 from huginn.search.access import Access
+from huginn.search.around import around
 from huginn.search.brief import texts_of
 from huginn.search.deadline import Deadline
 from huginn.search.masking import Mask, mask_of
@@ -111,7 +112,11 @@ def _found(
     )
     citing = _Citing(settings, sought, mask_of(index), list(asked))
     page = page_of(index, sought, deadline)
-    return [citing.hit(found) for found in page.found], list(page.exact)
+    hits = [citing.hit(found) for found in page.found]
+    if query.context:
+        beside = [around(index, hit.citation, query, citing.mask, deadline) for hit in hits]
+        hits = [hit.model_copy(update={"around": shown}) for hit, shown in zip(hits, beside, strict=True)]
+    return hits, list(page.exact)
 
 
 def _embedded(access: Access, texts: Sequence[scrub.Clean], mode: Mode) -> tuple[list[Asked], Identity | None]:

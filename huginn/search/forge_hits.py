@@ -24,7 +24,9 @@ def citation_of(payload: Payload, settings: Settings) -> ForgeCitation:
 
 
 def _url(settings: Settings, citation: ForgeCitation) -> str | None:
-    web = next((repository.web for repository in settings.forge.repos if repository.name == citation.repo), None)
+    named = next((each for each in settings.forge.repos if each.name == citation.repo), None)
+    listed = (place.web(citation.repo) for place in settings.forge.discover)
+    web = named.web if named else next(filter(None, listed), None)
     if web is None or citation.path.startswith('"'):  # a quoted path stands for bytes that no address can name
         return None
     return web.format(

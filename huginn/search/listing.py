@@ -15,7 +15,6 @@ from huginn import scrub
 from huginn.errors import Refused
 from huginn.ids import digest
 from huginn.index.opening import NoIndex
-from huginn.index.payload import moment_of
 from huginn.index.port import Place, Reader
 from huginn.search.access import Access
 from huginn.search.chat_hits import permalink
@@ -64,7 +63,7 @@ def as_message(message: Placed, settings: Settings, mask: Mask) -> RoomMessage:
     return RoomMessage(
         event_id=line.event_id,
         sender=line.sender,
-        time=moment_of(line.time),
+        time=message.time,
         body=mask(line.body),
         room=message.room,
         alias=message.alias,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 
 from huginn.chat.stored import lines_of
 from huginn.chat.window import Line
@@ -44,6 +44,11 @@ class Placed:
         """Its place in the order."""
         return self.line.time, self.room, self.line.event_id
 
+    @property
+    def time(self) -> datetime:
+        """When it was sent."""
+        return moment_of(self.line.time)
+
 
 def milliseconds(moment: datetime | None, default: int) -> int:
     """A bound in milliseconds since 1970, rounded up: what is at or after the one is at or after the other."""
@@ -62,6 +67,27 @@ def in_order(
         inside = [message for message in found if start <= message.line.time < end]
         yield from sorted(inside, key=lambda message: message.position, reverse=newest_first)
     deadline.require()
+
+
+def beside(
+    index: Reader,
+    first: Position,
+    last: Position,
+    *,
+    before: int,
+    after: int,
+    within: tuple[int, int] = (FIRST, END),
+    deadline: Deadline,
+) -> tuple[list[Placed], list[Placed]]:
+    """So many messages of the same room before `first` and after `last`, in order, as far as `within` reaches."""
+    place = Place(corpus="chat", sources=[first[1]])
+    low, high = within
+    older = in_order(index, place, low, min(first[0] + 1, high), deadline=deadline, newest_first=True)
+    newer = in_order(index, place, max(last[0], low), high, deadline=deadline)
+    return (
+        [*islice((message for message in older if message.position < first), before)][::-1],
+        [*islice((message for message in newer if message.position > last), after)],
+    )
 
 
 def placed(points: Iterable[StoredPoint]) -> list[Placed]:

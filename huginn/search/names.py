@@ -81,7 +81,7 @@ def place_of_id(name: str) -> Place | None:
 
 def holds(payload: Payload, name: str) -> bool:
     """Whether the name stands whole in the text, the path or the enclosing names of a point."""
-    texts = [*_written(payload), str(payload.get("path", "")), *_enclosing(payload)]
+    texts = [*written(payload), str(payload.get("path", "")), *_enclosing(payload)]
     flags = re.IGNORECASE if _PLAIN.fullmatch(name) else re.NOFLAG
     whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", flags)
     return any(whole.search(text) for text in texts)
@@ -93,7 +93,7 @@ def defines(payload: Payload, name: str) -> bool:
     return name in list(_enclosing(payload))[-1:] or path == name or path.endswith(f"/{name}")
 
 
-def _written(payload: Payload) -> Iterable[str]:
+def written(payload: Payload) -> list[str]:
     """The text itself; of a window the bodies alone, without the senders' ids."""
     messages = payload.get("messages")
     return [str(message["body"]) for message in messages] if isinstance(messages, list) else [str(payload["text"])]

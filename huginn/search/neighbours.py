@@ -6,6 +6,7 @@ In: payloads. Out: payloads in the order of lines, and their text with nothing t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from huginn.index.port import Payload
 
@@ -19,26 +20,24 @@ def lines_of(payload: Payload) -> Lines:
     return int(str(payload["start_line"])), int(str(payload["end_line"]))
 
 
-def may_adjoin(payload: Payload, others: Iterable[Payload]) -> bool:
-    """Whether one of the others is near enough to look at the rest of the file."""
-    return any(
-        start - _BETWEEN <= lines_of(payload)[1] and lines_of(payload)[0] - _BETWEEN <= end
-        for start, end in map(lines_of, others)
-    )
+def may_hide_another(chunks: Iterable[Payload]) -> bool:
+    """Whether between two of these chunks of a file, which may stand side by side, there is room for another one."""
+    lines = sorted(map(lines_of, chunks))
+    return any(1 < start - end <= _BETWEEN for (_, end), (start, _) in pairwise(lines))
 
 
 def side_by_side(best: str, chunks: Mapping[str, Payload], of_file: Iterable[Lines]) -> dict[str, Payload]:
     """Of chunks of one file, by id, the best and those that reach to it without another in between; in order.
 
-    `of_file` are the lines of all chunks of the file. Parts of one long line are not joined: what is between them is
-    not to be told from their lines.
+    `of_file` are the lines of all chunks of the file that may stand in between. Parts of one long line are not joined:
+    what is between them is not to be told from their lines.
     """
     number = {lines: number for number, lines in enumerate(sorted(set(of_file)))}
     order = sorted(chunks, key=lambda id_: lines_of(chunks[id_]))
     run: list[str] = []
     for id_ in order:
         before, here = lines_of(chunks[run[-1]]) if run else (0, 0), lines_of(chunks[id_])
-        if run and not (number.get(here) == number.get(before, -2) + 1 and before[1] < here[0]):
+        if run and not (number.get(here) == number.get(before, -2) + 1 and 0 < here[0] - before[1] <= _BETWEEN):
             if best in run:
                 break
             run = []

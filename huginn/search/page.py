@@ -118,12 +118,15 @@ class _Searching:
     def _side_by_side(self, hit: Fused, payload: Payload, seen: Collection[str]) -> dict[str, Payload]:
         """The chunks of a file that are shown as one with this one, by id, in order."""
         others = {id_: self._payloads[id_] for id_ in hit.others if id_ not in seen}
-        if not self.sought.fold or not neighbours.may_adjoin(payload, others.values()):
+        if not self.sought.fold or not others:
             return {hit.id: payload}
-        file = Place(corpus="forge", sources=[str(payload["source"])], paths=[str(payload["path"])])
-        lines = [neighbours.lines_of(chunk.payload) for chunk in self.index.stored(file, ["start_line", "end_line"])]
-        self.deadline.require()
-        return neighbours.side_by_side(hit.id, {hit.id: payload, **others}, lines)
+        chunks = {hit.id: payload, **others}
+        of_file = list(chunks.values())
+        if neighbours.may_hide_another(of_file):
+            file = Place(corpus="forge", sources=[str(payload["source"])], paths=[str(payload["path"])])
+            of_file += [chunk.payload for chunk in self.index.stored(file, ["start_line", "end_line"])]
+            self.deadline.require()
+        return neighbours.side_by_side(hit.id, chunks, map(neighbours.lines_of, of_file))
 
     def _key(self, point_id: str, payload: Payload) -> str:
         return str(payload["text_sha256"]) if self.sought.fold else point_id

@@ -29,6 +29,7 @@ MOST_BYTES = 1000
 MOST_BRIEF_BYTES = 1 << 16
 MOST_HITS = 50
 MOST_LISTED = 1000
+MOST_CONTEXT = 50
 
 
 class Mode(StrEnum):
@@ -108,6 +109,7 @@ class Query(Question):
     the root as a path. `rooms` are ids or aliases, `senders` whole ids of users. `after` is inclusive, `before`
     exclusive: for messages when they were sent, for files when they last changed. `fold`: equal texts in several places
     are one hit with all its places, and (by file) chunks that stand side by side one with their whole range.
+    `context`: so many lines or messages around each hit, 0 to 50, come with it.
     """
 
     texts: tuple[str, ...] = ()
@@ -123,6 +125,7 @@ class Query(Question):
     before: Moment | None = None
     top_k: int = 10
     fold: bool = True
+    context: int = 0
 
     @field_validator("paths")
     @classmethod
@@ -145,6 +148,7 @@ class Query(Question):
         if self.brief is not None:
             _check_text("brief", self.brief, MOST_BRIEF_BYTES)
         check_number("top_k", self.top_k, 1, MOST_HITS)
+        check_number("context", self.context, 0, MOST_CONTEXT)
         for name in ("corpora", "repos", "paths", "rooms"):
             _check_names(name, getattr(self, name))
         _check_senders(self.senders)

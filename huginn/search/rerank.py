@@ -6,20 +6,22 @@ Here live these weights, and nowhere else; how they were measured stands in docs
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from huginn.index.port import Payload
 from huginn.search.exact import Matches
 from huginn.search.fuse import Candidate
-from huginn.search.names import defines, name_typed, names_in
-from huginn.search.question import words_of
+from huginn.search.names import defines, name_typed, names_in, written
+from huginn.search.question import share_of_pairs, share_of_words, words_of
 
 PATH = 0.3
 """Added where all words of a question stand in a path; a part of it for a part of them."""
-NAME, DEFINES = 0.1, 0.2
+NAME, DEFINES = 0.08, 0.15
 """Added where a name in a question stands to the letter, and again where it is defined; of several, their mean."""
+WORDS, PAIRS = 0.5, 0.4
+"""Added where a window of messages has all words of a question, and all that stand side by side in it as pairs."""
 TEST, CHANGE_LOG = 0.75, 0.7
 """What the scores of tests and change logs are multiplied by, unless the question asks for such.
 
@@ -50,7 +52,7 @@ def reranked(
     """The candidates of a text, best first. Where the text is a name, what holds it comes first, with what defines it
     at the head.
     """
-    asked = frozenset(words_of(text))
+    asked = words_of(text)
     scores = {each.id: _score(each.score, payloads[each.id], asked) for each in candidates}
     names = [name for name in names_in(text) if name in matches]
     for name in names:
@@ -64,11 +66,14 @@ def reranked(
     return sorted(scored.values(), key=lambda candidate: (-candidate.exact, -candidate.score, candidate.id))
 
 
-def _score(mixed: float, payload: Payload, asked: Collection[str]) -> float:
-    if payload["corpus"] != "forge":
-        return mixed
+def _score(mixed: float, payload: Payload, asked: Sequence[str]) -> float:
+    """Held to 1 at most in each corpus, so that the two can be merged."""
+    if payload["corpus"] == "chat":
+        said = "\n".join(written(payload)).lower()
+        added = WORDS * share_of_words(said, asked) + PAIRS * share_of_pairs(said, asked)
+        return (mixed + added) / (1 + WORDS + PAIRS)
     share, factor = _of_path(str(payload["path"]), frozenset(asked))
-    return factor * (mixed + PATH * share)
+    return factor * (mixed + PATH * share) / (1 + PATH)
 
 
 @lru_cache(maxsize=4096)  # many candidates are of one file

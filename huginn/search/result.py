@@ -79,6 +79,15 @@ class Following(_Model):
     messages: list[Message]
 
 
+class Around(_Model):
+    """What stands right before and right after a hit, in order: lines of its file, or messages of its room."""
+
+    lines_before: list[str] = Field(default_factory=list)
+    lines_after: list[str] = Field(default_factory=list)
+    messages_before: list[Message] = Field(default_factory=list)
+    messages_after: list[Message] = Field(default_factory=list)
+
+
 class Exact(_Model):
     """A name in the texts (an identifier, a code, a file, an id), and whether it stands anywhere to the letter."""
 
@@ -87,7 +96,8 @@ class Exact(_Model):
 
 
 class Hit(_Model):
-    """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank); it is no similarity.
+    """One answer. `score` is the fused one: the sum over the texts of 1 / (60 + rank), by file of
+    1 / (5 + rank); it is no similarity.
 
     `places` are all places where the very same text stands, the cited one first (at most 100 of them; `copies` says
     how many there are). Without folding it is the cited one alone. A hit of chat has its `messages`, of which only
@@ -95,7 +105,7 @@ class Hit(_Model):
     event id of the one that has most in common with the texts, None where words do not tell.
 
     A hit may be joined from neighbours, chunks or windows side by side: `text` and `citation` then span all of them,
-    `id` and `ranks` are of the best one.
+    `id` and `ranks` are of the best one. `around` is what the query's `context` asked for.
     """
 
     id: str
@@ -109,6 +119,7 @@ class Hit(_Model):
     messages: list[Message] = Field(default_factory=list)
     following: Following | None = None
     matched: str | None = None
+    around: Around | None = None
 
 
 class SearchResult(_Model):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import islice
 
 from huginn import scrub
 from huginn.errors import Refused
@@ -13,7 +12,7 @@ from huginn.search.access import Access
 from huginn.search.deadline import Deadline
 from huginn.search.listing import as_message
 from huginn.search.masking import Mask, mask_of
-from huginn.search.messages import END, FIRST, Placed, in_order, placed
+from huginn.search.messages import Placed, beside, placed
 from huginn.search.page import LIMIT_SECONDS
 from huginn.search.query import MOST_LISTED, check_number
 from huginn.search.result import MessageWindow
@@ -64,17 +63,9 @@ def _around(index: Reader, settings: Settings, event_id: str, before: int, after
     cited = next((message for message in windows if message.line.event_id == event_id), None)
     if cited is None:
         raise _unknown(event_id)
-    here, deadline = cited.line.time, Deadline.after(LIMIT_SECONDS)
-    place = Place(corpus="chat", sources=[cited.room])
-    older = (
-        message
-        for message in in_order(index, place, FIRST, here + 1, deadline=deadline, newest_first=True)
-        if message.position < cited.position
-    )
-    newer = (
-        message for message in in_order(index, place, here, END, deadline=deadline) if message.position > cited.position
-    )
-    return [*reversed(list(islice(older, before))), cited, *islice(newer, after)]
+    deadline = Deadline.after(LIMIT_SECONDS)
+    older, newer = beside(index, cited.position, cited.position, before=before, after=after, deadline=deadline)
+    return [*older, cited, *newer]
 
 
 def _unknown(event_id: str) -> Refused:

@@ -30,6 +30,7 @@ MEASURES = {
     "during": "tests.bench.during:measure",
     "fleet": "tests.bench.fleet:measure",
     "killed": "tests.bench.killed:measure",
+    "serve": "tests.bench.serving:measure",
     "chat": "tests.bench.chat:measure",
     "chat-memory": "tests.bench.chat:measure_memory",
 }

@@ -51,6 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     for key, rows in found.items():
         sys.stdout.write(_line(key, np.array(rows), before.get(key)) + "\n")
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps({**before, **found}), encoding="utf-8")
     return 0
 

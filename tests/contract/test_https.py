@@ -7,7 +7,6 @@ import functools
 import http.server
 import shutil
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from huginn.errors import Unavailable
 from huginn.forge.address import check_address
 from huginn.forge.mirror import Mirror
 from tests.support.git import Repository
+from tests.support.tls import make_certificate
 
 TOKEN = "not-a-real-token"
 
@@ -27,12 +27,10 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs o
 class Forge:
     """A server that hands out the files of `folder`, asks for the token below /private, and redirects /moved."""
 
-    def __init__(self, folder: Path, certificate: Path, key: Path) -> None:
+    def __init__(self, folder: Path, context: ssl.SSLContext) -> None:
         self.headers: list[tuple[str, str]] = []
         handler = functools.partial(_Handler, self, directory=str(folder))
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         self.elsewhere = self.url("localhost")
@@ -74,11 +72,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forge]:
-    certificate, key = tmp_path / "certificate", tmp_path / "key"
-    names = "subjectAltName=IP:127.0.0.1,DNS:localhost"
-    making = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    making += ["-subj", "/CN=localhost", "-addext", names, "-days", "2", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(making, check=True, capture_output=True)
+    certificate, context = make_certificate(tmp_path)
     monkeypatch.setenv("GIT_SSL_CAINFO", str(certificate))
     for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -86,7 +80,7 @@ def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forge]:
         remote = Repository(tmp_path / "www" / place / "repo.git")
         remote.commit({"a": place})
         remote.git("update-server-info")
-    forge = Forge(tmp_path / "www", certificate, key)
+    forge = Forge(tmp_path / "www", context)
     yield forge
     forge.close()
 

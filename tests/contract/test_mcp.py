@@ -68,12 +68,11 @@ def place(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     """A repository and a room, with herons, and a file by somebody who means ill."""
     root = tmp_path_factory.mktemp("mcp")
     repository = Repository(root / "remote.git")
-    files: dict[str | bytes, str | bytes | None] = {HOSTILE_NAME: HOSTILE}
-    for number in range(70):
-        files[f"birds/heron{number}.md"] = f"Heron number {number} stands in the water, as birds do.\n"
-    for number in range(12):
-        files[f"copies/{number}.md"] = "The very same osprey.\n"
-    repository.commit(files)
+    files: dict[str | bytes, bytes | str | None] = {
+        f"birds/heron{n}.md": f"Heron number {n} stands in the water, as birds do.\n" for n in range(70)
+    }
+    files |= {f"copies/{n}.md": "The very same osprey.\n" for n in range(12)}
+    repository.commit({**files, HOSTILE_NAME: HOSTILE})
     config = root / "huginn.toml"
     config.write_text(
         'state = "state"\n[forge]\nname = "Test"\n'

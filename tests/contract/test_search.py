@@ -77,14 +77,17 @@ def test_one_text_in_mode_meaning_gives_exactly_the_engine_s_order_and_hits(work
     assert [(hit.id, hit.ranks[0].cosine) for hit in result.hits] == [(found.id, found.score) for found in engine]
 
 
+@pytest.mark.parametrize(("by", "k"), [("chunk", 60), ("file", 5)])
 @pytest.mark.parametrize("mode", ["hybrid", "meaning", "words"])
-def test_several_texts_give_the_fusion_of_what_each_gives_alone(workspace: Workspace, mode: str) -> None:
+def test_several_texts_give_the_fusion_of_what_each_gives_alone(
+    workspace: Workspace, mode: str, by: str, k: int
+) -> None:
     texts = ["heron in the water", "boil a kettle", "writer lock"]
     ranks: dict[str, float] = {}
     for text in texts:
-        for rank, hit in enumerate(workspace.search(text, mode=mode, fold=False, top_k=50).hits, start=1):
-            ranks[hit.id] = ranks.get(hit.id, 0) + 1 / (60 + rank)
-    together = workspace.search(*texts, mode=mode, fold=False, top_k=50)
+        for rank, hit in enumerate(workspace.search(text, mode=mode, by=by, fold=False, top_k=50).hits, 1):
+            ranks[hit.id] = ranks.get(hit.id, 0) + 1 / (k + rank)
+    together = workspace.search(*texts, mode=mode, by=by, fold=False, top_k=50)
     with_room = {hit.id: pytest.approx(hit.score) for hit in together.hits}
     alone = {point: score for point, score in ranks.items() if point in with_room}
     assert alone == with_room

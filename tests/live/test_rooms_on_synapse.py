@@ -141,6 +141,7 @@ def test_mtx_04_rooms_of_one_server(team: Team, between: FaultyHomeserver) -> No
     assert "markerr20 " in texts, "the old room keeps its text"
     assert "markernew" in texts
     assert team.workspace.is_as_built_from_nothing()
+    assert not [request for request in between.requests if not request.startswith("/")], "something was sent"
 
 
 @pytest.mark.parametrize("path", ["m.direct", "/state"])

@@ -11,6 +11,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -156,9 +157,17 @@ class ChatMachine(RuleBasedStateMachine):
 
 TestChat = ChatMachine.TestCase
 TestChat.settings = settings(
-    max_examples=40,
+    max_examples=20,
     stateful_step_count=15,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+class TestChatSoak(TestChat):  # type: ignore[misc, valid-type] # its base is made by Hypothesis
+    """The same with many more examples."""
+
+    settings = settings(TestChat.settings, max_examples=300)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -147,9 +148,17 @@ def _memory() -> str | None:
 
 TestForge = ForgeMachine.TestCase
 TestForge.settings = settings(
-    max_examples=40,
+    max_examples=30,
     stateful_step_count=15,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+class TestForgeSoak(TestForge):  # type: ignore[misc, valid-type] # its base is made by Hypothesis
+    """The same with many more examples."""
+
+    settings = settings(TestForge.settings, max_examples=300)

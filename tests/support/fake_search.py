@@ -10,7 +10,7 @@ import pytest
 
 from huginn.errors import HuginnError
 from huginn.report import IndexStatus, StatusReport
-from huginn.search import ForgeCitation, Hit, Query, Rank, SearchResult
+from huginn.search import Exact, ForgeCitation, Hit, Query, Rank, SearchResult
 from huginn.settings import Settings
 
 
@@ -46,6 +46,8 @@ class Prepared:
     """What the stand-ins answer, and what they were asked."""
 
     hits: list[Hit] = field(default_factory=list)
+    exact: list[Exact] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
     report: StatusReport = field(
         default_factory=lambda: StatusReport(sources=[], index=IndexStatus(label=None, points=None), embedder=None)
     )
@@ -57,7 +59,7 @@ class Prepared:
         self.asked.append(query)
         if self.error is not None:
             raise self.error
-        return SearchResult(query=query, hits=self.hits, took_ms=12.0)
+        return SearchResult(query=query, parts=self.parts, hits=self.hits, exact=self.exact, took_ms=12.0)
 
     def status(self, settings: Settings, *, max_age: timedelta | None = None) -> StatusReport:
         """Answer with the report, or raise the error."""

@@ -1,7 +1,8 @@
 """A homeserver over real HTTP whose faults can be switched on.
 
 It stands before a real one and passes on what it is asked (`upstream`), or gives canned answers by the end of the path.
-`requests` keeps what it was asked, `tokens` the tokens that came with that, and `bodies` what it passed on.
+`requests` keeps what it was asked (where that is no GET with the method in front), `tokens` the tokens that came with
+that, and `bodies` what it passed on.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ class FaultyHomeserver:
         yield
         self._listen(self._port)
 
-    def fault_of(self, path: str) -> Fault | None:
+    def fault_of(self, request: str) -> Fault | None:
         with self.lock:
-            fault = next((fault for fault in self.faults if fault.times and fault.only in path), None)
+            fault = next((fault for fault in self.faults if fault.times and fault.only in request), None)
             if fault:
                 fault.times -= 1
             return fault
@@ -100,12 +101,27 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        self._answer(self.path)
+
+    def do_POST(self) -> None:
+        self._answer(f"POST {self.path}")
+
+    def do_PUT(self) -> None:
+        self._answer(f"PUT {self.path}")
+
+    def _answer(self, request: str) -> None:
+        sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with self.standin.lock:
-            self.standin.requests.append(self.path)
+            self.standin.requests.append(request)
             self.standin.tokens.append(self.headers.get("Authorization", "").removeprefix("Bearer "))
-        fault = self.standin.fault_of(self.path)
+        fault = self.standin.fault_of(request)
         if fault is None:
-            self._send(*self.standin.answer(self.path, {"Authorization": self.headers.get("Authorization", "")}))
+            headers = {"Authorization": self.headers.get("Authorization", "")}
+            if self.command == "GET":
+                self._send(*self.standin.answer(self.path, headers))
+            else:
+                assert self.standin.upstream is not None
+                self._send(*_passed_on(self.standin.upstream, self.path, headers, self.command, sent))
         elif fault.kind == "reset":
             linger = struct.pack("ii", 1, 0)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -150,10 +166,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: tests look at `requests`."""
 
 
-def _passed_on(upstream: str, path: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
+def _passed_on(
+    upstream: str, path: str, headers: Mapping[str, str], method: str = "GET", body: bytes = b""
+) -> tuple[int, str, bytes]:
     connection = http.client.HTTPConnection(urlsplit(upstream).netloc, timeout=60)
     try:
-        connection.request("GET", path, headers=dict(headers))
+        connection.request(method, path, body or None, headers=dict(headers))
         answer = connection.getresponse()
         return answer.status, answer.headers.get_content_type(), answer.read()
     finally:

@@ -78,7 +78,7 @@ def test_a_hit_shows_its_citation_its_messages_and_apart_from_them_what_follows(
         "#herons:example.org  2026-03-04 05:06:07 to 05:09:07 UTC",
         "first $e0",
         "last  $e3",
-        "score 0.5000; rank 1 (words 3.50, meaning 0.25)",
+        "1. score 0.5000; rank 1 (words 3.50, meaning 0.25)",
         "│ 05:06:07  @ann:example.org",
         "│   one",
         "│   ",

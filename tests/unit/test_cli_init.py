@@ -47,7 +47,7 @@ def test_everything_that_is_commented_out_is_valid_too(empty: CommandLine) -> No
     keys = [line.removeprefix("# ") for line in lines if line.startswith("# ") and " = " in line]
     tables = [line.removeprefix("# ") for line in lines if line.startswith("# [")]
     assert len(keys) >= 12
-    assert tables == ["[[forge.repos]]", "[chat]"]
+    assert tables == ["[[forge.repos]]", "[forge.discover]", "[chat]"]
     path.write_text("\n".join(line.removeprefix("# ") if _is_example(line) else line for line in lines))
     settings = load(path, environment={})
     assert [repository.name for repository in settings.forge.repos][1:] == ["Heron"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import threading
 import time
@@ -40,6 +41,8 @@ class FakeRun:
     away: set[str] = field(default_factory=set)
     rebuild: Rebuild | None = None
     progress: Progress = field(default_factory=Progress)
+    id: str = "run-1"
+    flow: str = "forge-refresh"
 
     @property
     def sources(self) -> Sequence[str]:
@@ -256,8 +259,10 @@ def test_a_refresh_that_nobody_looks_at_tells_from_time_to_time_where_it_is(
     assert ended.code == ExitCode.WELL
     assert not options or ended.document["outcome"] == "ok"
     first, second, *_ = told.getvalue().splitlines()
-    for line in (first, second):
-        assert line.startswith("0 of 1 source done; heron\\x1b[31m: 1200 of 20000 done, 18800 left, ")
+    for line in map(json.loads, (first, second)):
+        assert line["message"].startswith("heron\x1b[31m: 1200 of 20000 done, 18800 left, ")
+        assert (line["source"], line["done"], line["total"]) == ("heron\x1b[31m", 1200, 20000)
+        assert (line["sources_done"], line["sources"], line["level"]) == (0, 1, "info")
 
 
 def test_on_a_terminal_each_source_at_work_has_a_bar(

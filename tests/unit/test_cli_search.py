@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from rich.cells import cell_len
 
 from huginn.cli.exits import ExitCode
 from huginn.cli.search import MODES
@@ -49,10 +50,10 @@ def test_the_citation_comes_first_then_the_text_and_the_counts_last(huginn: Comm
     assert ended.code == ExitCode.WELL
     assert ended.out.splitlines() == [
         "heron@0123456:docs/nest.md#L10-L42  2026-03-04",
-        "score 0.5000; rank 1 (words 3.50, meaning 0.25)",
-        "│ one",
-        "│ ",
-        "│   two",
+        "1. score 0.5000; rank 1 (words 3.50, meaning 0.25)",
+        "│ 10  one",
+        "│ 11  ",
+        "│ 12    two",
         "",
         "1 hit for 1 text in 12 ms",
     ]
@@ -86,7 +87,7 @@ def test_of_several_texts_it_is_told_which_gave_a_hit_which_rank(huginn: Command
 @pytest.mark.parametrize("command", ["search", "sources"])
 def test_the_filters_reach_the_query(huginn: CommandLine, prepared: Prepared, command: str) -> None:
     filters = "--corpus forge --corpus chat --repo heron --repo osprey --path docs --path src --top-k 3 --no-fold"
-    of_chat = "--room #herons:example.org --room !owls --sender @ann:example.org --mode words"
+    of_chat = "--room #herons:example.org --room !owls --sender @ann:example.org --mode words --context 4"
     times = "--after 2026-03-04 --before 2026-03-04T05:06:07+02:00"
     huginn(command, "herons", *filters.split(), *of_chat.split(), *times.split())
     [query] = prepared.asked
@@ -104,14 +105,15 @@ def test_the_filters_reach_the_query(huginn: CommandLine, prepared: Prepared, co
         "before": datetime(2026, 3, 4, 3, 6, 7, tzinfo=UTC),
         "top_k": 3,
         "fold": False,
+        "context": 4,
     }
 
 
 def test_without_filters_everything_is_asked(huginn: CommandLine, prepared: Prepared) -> None:
     huginn("search", "herons")
     [query] = prepared.asked
-    assert query.model_dump(exclude={"texts", "mode", "by", "top_k", "fold"}, exclude_none=True) == {}
-    assert (query.mode, query.by, query.top_k, query.fold) == ("hybrid", "file", 10, True)
+    assert query.model_dump(exclude={"texts", "mode", "by", "top_k", "fold", "context"}, exclude_none=True) == {}
+    assert (query.mode, query.by, query.top_k, query.fold, query.context) == ("hybrid", "file", 10, True, 0)
 
 
 def test_for_programs_there_is_one_document_and_nothing_else(huginn: CommandLine, prepared: Prepared) -> None:
@@ -141,7 +143,7 @@ def test_every_line_of_a_text_stands_behind_a_bar(huginn: CommandLine, prepared:
     out = huginn("search", "herons").out.splitlines()
     assert [line for line in out if not line.startswith("│ ")] == [
         "heron@0123456:docs/nest.md#L10-L42  2026-03-04",
-        "score 0.5000; rank 1 (words 3.50, meaning 0.25)",
+        "1. score 0.5000; rank 1 (words 3.50, meaning 0.25)",
         "",
         "1 hit for 1 text in 12 ms",
     ]
@@ -157,17 +159,18 @@ def test_the_bar_stays_when_a_terminal_is_too_narrow(
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     lines = plain.splitlines()[2:-2]
     assert len(lines) > 2
-    assert all(line.startswith("│ ") for line in lines)
-    assert "".join(line.removeprefix("│ ") for line in lines).startswith("x" * 78 + "huginn: error: all is lost 東")
+    assert all(line.startswith("│ 10  " if number == 0 else "│     ") for number, line in enumerate(lines))
+    assert all(cell_len(line) <= 80 for line in lines)
+    assert "".join(line[6:] for line in lines).startswith("x" * 78 + "huginn: error: all is lost 東")
 
 
 def test_markup_is_text(huginn: CommandLine, prepared: Prepared) -> None:
-    place = citation(repo="[red]r[/red]", path="[link=https://evil.example]p[/link] :smile: [/]")
+    place = citation(repo="[red]r[/red]", path="[link=https://evil]p[/link] :smile:")
     prepared.hits = [hit(text=MARKUP, citation=place, places=[place])]
     shown = huginn.on_terminal("search", "herons")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-    assert f"│ {MARKUP}\n" in plain
-    assert "[red]r[/red]@0123456:[link=https://evil.example]p[/link] :smile: [/]#L10-L42  2026-03-04\n" in plain
+    assert f"│ 10  {MARKUP}\n" in plain
+    assert "[red]r[/red]@0123456:[link=https://evil]p[/link] :smile:#L10-L42  2026-03-04\n" in plain
     assert "\x1b]" not in shown
 
 
@@ -177,7 +180,7 @@ def test_a_pipe_gets_no_colour_no_link_and_no_line_is_cut(huginn: CommandLine, p
     out = huginn("search", "herons").out
     assert "\x1b" not in out
     assert f"heron@0123456:{place.path}#L10-L42  2026-03-04\n" in out
-    assert "│ " + "y" * 500 + "\n" in out
+    assert "│ 10  " + "y" * 500 + "\n" in out
 
 
 def test_even_a_pipe_that_is_told_to_be_coloured_is_not(
@@ -194,7 +197,7 @@ def test_a_terminal_gets_colour_and_a_link_to_the_lines(huginn: CommandLine, pre
     shown = huginn.on_terminal("search", "herons")
     assert f";{url}\x1b\\" in shown
     assert "\x1b[1;36m" in shown
-    assert "\x1b[2m│ \x1b[0mHerons nest in reeds.\n" in shown
+    assert "\x1b[2m│ 10  \x1b[0m\x1b[1;4mHerons\x1b[0m nest in reeds.\n" in shown
     assert "\x1b]8;;\x1b\\  2026-03-04\n" in shown
 
 

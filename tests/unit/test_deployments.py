@@ -40,6 +40,7 @@ def test_every_deployment_names_a_flow_that_is_there_and_runs_one_at_a_time() ->
         assert deployment["work_pool"]["name"] == stack.POOL
         assert deployment["description"]
         assert deployment["tags"]
+        assert all(field.get("description") for field in flow.parameters.properties.values()), "its form"
         assert set(deployment["parameters"]) == set(flow.parameters.properties) - set(flow.parameters.required)
 
 

@@ -10,13 +10,16 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from huginn.chat.settings import TOKEN_VARIABLE, ChatSettings
+from huginn.chat.roster import RosterReport, RosterRoom
+from huginn.chat.settings import ROSTER_TOKEN_VARIABLE, TOKEN_VARIABLE, ChatSettings, RosterSettings
 from huginn.cli.checks import Finding
 from huginn.cli.exits import MEANING
 from huginn.cli.program import program
+from huginn.forge.discovery_settings import DiscoverSettings
 from huginn.purging import PurgeReport
 from huginn.report import Drift, ItemStatus, RunReport, SourceReport, SourceStatus, StatusReport
 from huginn.search import (
+    Around,
     ChatCitation,
     Exact,
     Following,
@@ -59,9 +62,10 @@ def test_every_setting_is_listed_with_its_default_and_variable() -> None:
             assert f"`HUGINN_{key.upper().replace('.', '_')}`" in row
             if isinstance(default, int | float) and not isinstance(default, bool):
                 assert f"| {default:g} |" in row or f"| {default} |" in row
-    for key in RepositorySettings.model_fields:
+    for key in (*RepositorySettings.model_fields, *DiscoverSettings.model_fields, *RosterSettings.model_fields):
         assert f"\n| `{key}` |" in table
     assert f"`{TOKEN_VARIABLE}`" in table
+    assert f"`{ROSTER_TOKEN_VARIABLE}`" in table
 
 
 @pytest.mark.parametrize("command", sorted(program.commands))
@@ -81,10 +85,11 @@ def test_every_command_is_listed_with_its_options(command: str) -> None:
     [
         ("refresh", (RunReport, SourceReport, Drift)),
         ("status", (StatusReport, SourceStatus, ItemStatus)),
-        ("search", (SearchResult, Exact, Hit, Rank, ForgeCitation, ChatCitation, Message, Following)),
+        ("search", (SearchResult, Exact, Hit, Around, Rank, ForgeCitation, ChatCitation, Message, Following)),
         ("chat search", (Listing, ListQuery, RoomMessage)),
         ("chat window", (MessageWindow,)),
         ("purge", (PurgeReport,)),
+        ("roster", (RosterReport, RosterRoom)),
         ("doctor", (Finding,)),
         ("verify", (VerifyReport, Fault)),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from huginn.search.fuse import Candidate, fuse, mix, ranked
+from huginn.search.fuse import Candidate, fuse, fuse_files, mix, ranked
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "src_01" / "lists.json").read_text())
 
@@ -56,3 +56,35 @@ def test_without_a_common_word_meaning_alone_decides() -> None:
 
 def test_equal_candidates_are_ordered_by_id() -> None:
     assert [entry.id for entry in ranked([Candidate("b", 1.0), Candidate("a", 1.0)])] == ["a", "b"]
+
+
+def candidates(*scored: tuple[str, float]) -> list[Candidate]:
+    return [Candidate(point, score) for point, score in scored]
+
+
+FILES = {point: point[0] for point in ("a1", "a2", "a3", "a4", "b1", "c1")}
+
+
+def test_by_file_each_file_is_shown_by_its_best_chunk_before_any_second_one() -> None:
+    fused = fuse_files([candidates(("a1", 0.9), ("a2", 0.8), ("b1", 0.4), ("c1", 0.3))], FILES)
+    assert [hit.id for hit in fused] == ["a1", "b1", "c1", "a2"]
+    assert [hit.score for hit in fused] == [1 / 6, 1 / 7, 1 / 8, 1 / 9]
+
+
+def test_at_most_three_chunks_of_a_file_are_shown() -> None:
+    fused = fuse_files([candidates(("a1", 0.9), ("a2", 0.8), ("a3", 0.7), ("a4", 0.6))], FILES)
+    assert [hit.id for hit in fused] == ["a1", "a2", "a3"]
+    assert fused[0].others == ["a2", "a3"]
+
+
+def test_a_file_that_ranks_well_for_both_texts_by_different_chunks_comes_first() -> None:
+    one, other = candidates(("b1", 0.9), ("a1", 0.8)), candidates(("c1", 0.9), ("a2", 0.8))
+    by_file = fuse_files([one, other], FILES)
+    assert by_file[0].id == "a1"
+    assert by_file[0].ranks == {0: 2, 1: 2}
+    assert by_file[0].score == pytest.approx(2 / 7)
+
+
+def test_what_matches_exactly_comes_before_all_else_of_its_list() -> None:
+    exact = [Candidate("a2", 0.1, exact=1), Candidate("c1", 0.1, exact=1), *candidates(("b1", 0.9), ("a1", 0.8))]
+    assert [hit.id for hit in fuse_files([exact], FILES)] == ["a2", "c1", "b1", "a1"]

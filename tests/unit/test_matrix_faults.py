@@ -316,7 +316,7 @@ def test_pages_without_end_and_without_events_are_left(
 def test_a_room_that_is_left_in_the_middle_is_read_no_further(
     server: FaultyHomeserver, homeserver: MatrixHomeserver
 ) -> None:
-    """One page is asked for ahead; a reader that sees a bridge in the first one breaks off."""
+    """Pages are asked for ahead; a reader that sees a bridge in the first breaks off what is under way."""
     server.faults = [Fault("answer", times=1, body={"chunk": [{}], "end": "t1"}), Fault(500)]
     pages = homeserver.messages(ROOM, None)
     next(pages)
