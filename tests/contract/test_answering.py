@@ -9,7 +9,9 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +24,7 @@ from huginn.errors import Busy, Unavailable
 from huginn.index.folder import Folders
 from huginn.index.lasting import LastingReader
 from huginn.index.port import Ask, Place
-from huginn.index.remote import RemoteReader, connect
+from huginn.index.remote import RemoteReader, ask_to_hand_over, connect
 from huginn.index.wire import address_of, receive, send
 from huginn.run import open_run
 from huginn.scrub import scrub
@@ -205,4 +207,31 @@ def test_a_lasting_reader_hands_the_shard_over_and_asks_the_new_holder(workspace
     with lasting.reader() as reader:
         assert not isinstance(reader, RemoteReader)
         assert reader.sources("forge") == {"repo": 600}
+    lasting.let_go()
+
+
+def test_a_lasting_reader_that_was_asked_for_the_shard_does_not_take_it_again_before_the_writer(
+    workspace: Workspace,
+) -> None:
+    shelf = Folders(workspace.settings.state, 0)
+    current = shelf.current()
+    assert current is not None
+    lasting = LastingReader(shelf, wait=5)
+
+    def use() -> type:
+        with lasting.reader() as reader:
+            assert reader.sources("forge") == {"repo": 600}
+            return type(reader)
+
+    assert use() is not RemoteReader
+    assert ask_to_hand_over(shelf.socket(current.name), timeout=5)
+    while shelf.socket(current.name).exists():
+        time.sleep(0.01)
+    with ThreadPoolExecutor() as pool:
+        beside = pool.submit(use)
+        time.sleep(0.3)  # the writer takes its time
+        index = shelf.open(current, wait=0.2)
+        assert beside.result(timeout=10) is RemoteReader
+        index.close()
+    assert use() is not RemoteReader
     lasting.let_go()

@@ -442,3 +442,25 @@ def test_a_server_over_http_does_not_start_without_a_token_and_an_address(
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert words in ended.stderr
+
+
+HOW_TO = (Path(__file__).parents[2] / "docs" / "how-to.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```json\n(.*?)```", HOW_TO.split("## Let agents search", 1)[1].split("\n## ", 1)[0], re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_settings_for_agents_hosts_in_the_how_to_reach_the_index(place: Place, address: str, block: str) -> None:
+    document = json.loads(block)
+    (server,) = (document.get("mcpServers") or document["servers"]).values()
+    asked = ("search", {"texts": ["heron"]})
+    if "command" in server:
+        arguments = [part.replace("/srv/huginn/huginn.toml", str(place.config)) for part in server["args"]]
+        command = ["-m", "huginn.cli", *arguments]
+        (result,) = calls(StdioServerParameters(command=sys.executable, args=command, env=place.environment), asked)
+        assert document_of(result)["hits"]
+    else:
+        assert server["url"].endswith("/mcp") is address.endswith("/mcp") is True
+        value = re.sub(r"\$\{[^}]+\}", TOKEN, server["headers"]["Authorization"])
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        headers = {"Authorization": value, "Accept": "application/json, text/event-stream"}
+        assert httpx2.post(address, json=message, headers=headers).status_code == 200
