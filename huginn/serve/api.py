@@ -22,8 +22,8 @@ _WINDOW = 5  # messages before and after
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 1000, "default": _WINDOW}
 
 
-def caller_of(request: Request) -> Caller:
-    """Who asks; whoever is not let in gets no further."""
+async def caller_of(request: Request) -> Caller:
+    """Who asks; whoever is not let in gets no further. Judged on arrival, not when a thread is free."""
     caller: Caller = request.app.state.door.caller(request)
     return caller
 

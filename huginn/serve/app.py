@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -24,6 +25,7 @@ from huginn.serve.asking import Asking
 from huginn.serve.shield import Shield
 
 PER_SECOND = 100.0
+_THREADS = 8  # the index is asked by one at a time; more only get into each other's way
 _FOR_PROGRAMS = ("/api/", "/metrics", "/healthz")
 
 
@@ -45,6 +47,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = _THREADS
         threading.Thread(target=asking.warm_up, daemon=True).start()
         yield
         asking.close()
