@@ -52,7 +52,7 @@ def test_from_nothing_to_a_citation(birds: CommandLine) -> None:
     ended = birds("search", "where do herons live")
     assert ended.out.startswith("birds@")
     assert ":docs/nest.md#L1-L3  " in ended.out
-    assert "│ Herons nest in reeds" in ended.out
+    assert "│ 3  Herons nest in reeds" in ended.out
     [hit] = birds("sources", "where do herons live", "--json").document["hits"]
     assert hit["citation"]["path"] == "docs/nest.md"
 
