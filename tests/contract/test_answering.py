@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import huginn.index.folder
 from huginn.errors import Busy, Unavailable
 from huginn.index.folder import Folders
 from huginn.index.lasting import LastingReader
@@ -235,3 +236,30 @@ def test_a_lasting_reader_that_was_asked_for_the_shard_does_not_take_it_again_be
         index.close()
     assert use() is not RemoteReader
     lasting.let_go()
+
+
+def test_a_writer_asks_again_where_another_has_taken_the_shard_before_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Folders(workspace.settings.state, 0)
+    current = shelf.current()
+    assert current is not None
+    path = shelf.socket(current.name)
+    one, other = LastingReader(shelf, wait=5), LastingReader(shelf, wait=5)
+    asked: list[bool] = []
+
+    def overtaken(socket: Path, *, timeout: float) -> bool:
+        asked.append(ask_to_hand_over(socket, timeout=timeout))
+        if len(asked) == 1:
+            while path.exists():
+                time.sleep(0.01)
+            with other.reader() as reader:
+                assert not isinstance(reader, RemoteReader)
+        return asked[-1]
+
+    monkeypatch.setattr(huginn.index.folder, "ask_to_hand_over", overtaken)
+    with one.reader():
+        pass
+    index = shelf.open(current, wait=5)
+    assert asked[:2] == [True, True]
+    index.close()
