@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import huginn.chat.client
 from huginn.chat.account import AdminsAccount
 from huginn.chat.client import Patience
 from huginn.cli.exits import ExitCode
-from tests.support.command_line import CommandLine, Ended
+from tests.support.command_line import CommandLine, Ended, Terminal
 from tests.support.faulty_homeserver import Fault, FaultyHomeserver
 from tests.support.synapse import Answered, Synapse, User
 
@@ -129,6 +130,27 @@ def test_rooms_are_joined_and_left_and_the_account_can_then_read_and_nothing_els
     assert stewards.is_suspended
     assert outcomes(stewards.run(alias)) == {alias: "stays", invited: "left", of_admin: "left", old: "left"}
     assert stewards.joined == {public}
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", ExitCode.WELL), ("n\n", ExitCode.INTERRUPTED)])
+def test_on_a_terminal_the_difference_is_shown_and_asked_about(
+    stewards: Stewards, monkeypatch: pytest.MonkeyPatch, answer: str, code: ExitCode
+) -> None:
+    wanted, old = stewards.room(), stewards.room()
+    stewards.reader.join(old)
+    stewards.run(wanted, arguments=("--dry-run",))
+    keys, shown = Terminal(answer), Terminal()
+    monkeypatch.setattr(sys, "stdin", keys)
+    monkeypatch.setattr(sys, "stderr", shown)
+
+    ended = stewards.huginn("roster")
+
+    assert f"to join   {wanted}\n" in shown.getvalue()
+    assert f"to leave  {old}  (not in the roster)\n" in shown.getvalue()
+    assert f"{stewards.reader.id} is to be suspended" in shown.getvalue()
+    assert ended.code == code
+    assert stewards.joined == ({wanted} if code == ExitCode.WELL else {old})
+    assert (f"{stewards.reader.id} is suspended" in ended.out) == (code == ExitCode.WELL)
 
 
 def test_what_the_scope_would_refuse_is_never_joined_by_an_admin(stewards: Stewards) -> None:
