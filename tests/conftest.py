@@ -24,6 +24,7 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
         yield homeserver
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups: later they would count for nothing, without a word
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Two processes share the tests by file, so that what a file sets up is set up once.
 
