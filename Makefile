@@ -22,7 +22,7 @@ test: $(INSTALLED) ## Check style and types, run the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
-	TMPDIR="$$folder" $(BIN)/python -m pytest -n 2 --dist loadgroup --basetemp="$$folder/pytest" $(ARGS)
+	TMPDIR="$$folder" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --basetemp="$$folder/pytest" $(ARGS)
 
 soak: $(INSTALLED) ## What the tests do a few times, over and over; takes some minutes
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \

@@ -24,15 +24,8 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
         yield homeserver
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups: later they would count for nothing, without a word
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes share the tests by file, so that what a file sets up is set up once.
-
-    One of them has Prefect and Synapse.
-    """
+    """What needs Prefect or Synapse is slow."""
     for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        needs_server = "host" in fixtures or "synapse" in fixtures
-        item.add_marker(pytest.mark.xdist_group("servers" if needs_server else item.path.stem))
-        if needs_server:
+        if {"host", "synapse"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
