@@ -43,11 +43,13 @@ clean: ## Remove everything that was made here: installation, index, caches
 	rm -rf .venv .huginn .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# The lock is given as constraints too: a pip before 23.3 (Python 3.11's own) otherwise looks past a pin where a package
+# is asked for with extras, finds a newer release without a hash, and refuses.
 $(INSTALLED): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer with its venv module. Is it in another place? make PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is not Python 3.11 or newer." >&2; exit 1; }
 	@echo "  installing into .venv, which takes a minute or two"
 	@$(PYTHON) -m venv --clear .venv
-	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --require-hashes -r requirements.lock -c requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $(INSTALLED)
