@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.error
 import urllib.request
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -38,8 +39,16 @@ def write_settings(host: Host, repositories: dict[str, str]) -> None:
 def ask(host: Host, path: str, body: dict[str, Any] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(host.server.api + path, data, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            # What a Prefect server on SQLite says while its database is locked: ask again, as Prefect's own client does.
+            if error.code != 503 or time.monotonic() > deadline:
+                raise
+        time.sleep(0.5)
 
 
 def ended(host: Host, run: str) -> RunState:

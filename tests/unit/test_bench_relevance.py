@@ -58,8 +58,8 @@ def test_an_interval_holds_the_mean_and_narrows_with_more_questions() -> None:
     assert interval(many)[1] - interval(many)[0] < interval(few)[1] - interval(few)[0]
 
 
-@pytest.mark.parametrize("name", ["requests", "click", "rich", "ripgrep"])
-def test_the_sets_that_are_kept_hold_ids_subjects_and_paths(name: str) -> None:
+@pytest.mark.parametrize(("name", "count"), [("requests", 250), ("click", 249), ("rich", 250), ("ripgrep", 250)])
+def test_the_sets_that_are_kept_hold_ids_subjects_and_paths(name: str, count: int) -> None:
     kept = load(QUESTIONS / f"{name}.jsonl")
-    assert len(kept.questions) == 250
-    assert len({question.commit for question in kept.questions}) == 250
+    assert len(kept.questions) == count
+    assert len({question.commit for question in kept.questions}) == count
