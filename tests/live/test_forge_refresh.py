@@ -45,7 +45,7 @@ def ask(host: Host, path: str, body: dict[str, Any] | None = None) -> Any:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            # What a Prefect server on SQLite says while its database is locked: ask again, as Prefect's own client does.
+            # A Prefect server on SQLite says so while its database is locked; its own client asks again as well.
             if error.code != 503 or time.monotonic() > deadline:
                 raise
         time.sleep(0.5)
