@@ -59,35 +59,35 @@ class Server:
 
     def worker_is_online(self, pool: str) -> bool:
         """Whether a worker of the pool has said that it is there."""
-        workers = self._ask(f"/work_pools/{urllib.parse.quote(pool)}/workers/filter", {})
+        workers = self.ask(f"/work_pools/{urllib.parse.quote(pool)}/workers/filter", {})
         return any(worker["status"] == "ONLINE" for worker in workers)
 
-    def start_run(self, flow: str, deployment: str) -> str:
-        """Start a run of a deployment now; returns its id."""
-        found = self._ask(f"/deployments/name/{flow}/{deployment}")
+    def start_run(self, flow: str, deployment: str, **wanted: Any) -> str:
+        """Start a run of a deployment, now and as it is set up unless `wanted` (`state`, `parameters`) says otherwise.
+
+        Returns the run's id.
+        """
+        found = self.ask(f"/deployments/name/{flow}/{deployment}")
         # With the key a second try gets the run of the first one, if that one was carried out without an answer.
-        wanted = {"state": {"type": "SCHEDULED"}, "idempotency_key": str(uuid.uuid4())}
-        run = self._ask(f"/deployments/{found['id']}/create_flow_run", wanted)
+        body = {"state": {"type": "SCHEDULED"}, "idempotency_key": str(uuid.uuid4()), **wanted}
+        run = self.ask(f"/deployments/{found['id']}/create_flow_run", body)
         return str(run["id"])
 
     def run_state(self, run: str) -> RunState:
         """How the flow run stands."""
-        state = self._ask(f"/flow_runs/{run}")["state"]
+        state = self.ask(f"/flow_runs/{run}")["state"]
         return RunState(state["type"], state["name"], state["message"] or "")
 
     def run_page(self, run: str) -> str:
         """The address of the flow run's page."""
         return f"{self.page}/runs/flow-run/{run}"
 
-    def _found(self, path: str) -> bool:
-        try:
-            self._ask_once(path)
-        except OSError:
-            return False
-        return True
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """What the server's API answers to `path`, asked with GET, or with POST where there is a body.
 
-    def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Ask, and ask again after a pause: a server that is busy may be slow, break a connection, or say 503."""
+        Asked again after a pause: a server that is busy may be slow, break a connection, or say 503. NoAnswer says that
+        it refuses, or is busy for longer than a minute.
+        """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -97,6 +97,13 @@ class Server:
                 if refused or time.monotonic() > deadline:
                     raise NoAnswer(f"the Prefect server gives no answer to {path} ({error})") from error
                 time.sleep(0.5)
+
+    def _found(self, path: str) -> bool:
+        try:
+            self._ask_once(path)
+        except OSError:
+            return False
+        return True
 
     def _ask_once(self, path: str, body: dict[str, Any] | None = None) -> Any:
         request = urllib.request.Request(

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from deployments.automations import FLOWS, NoBlock, make_automations, of_dead_workers, of_notices
 from tests.live.conftest import Host
-from tests.live.test_forge_refresh import FLOW, ask
+from tests.live.test_forge_refresh import FLOW
 from tests.live.test_standing import until
 
 pytestmark = pytest.mark.slow
@@ -38,11 +38,11 @@ def emit(client: SyncPrefectClient, event: str, resource: str, **more: object) -
 
 
 def test_a_push_starts_a_refresh_of_that_repository_alone(host: Host, client: SyncPrefectClient) -> None:
-    deployment = ask(host, f"/deployments/name/{FLOW}/{FLOW}")["id"]
+    deployment = host.server.ask(f"/deployments/name/{FLOW}/{FLOW}")["id"]
     name = f'Her"on {uuid.uuid4().hex[:6]}'
 
     def runs() -> list[dict[str, object]]:
-        found = ask(host, "/flow_runs/filter", {"flow_runs": {"deployment_id": {"any_": [deployment]}}})
+        found = host.server.ask("/flow_runs/filter", {"flow_runs": {"deployment_id": {"any_": [deployment]}}})
         return [run for run in found if run["parameters"].get("sources") == [name]]
 
     emit(client, "forge.push", "forge.push.test", payload={"repository": name})
@@ -54,8 +54,8 @@ def test_a_push_starts_a_refresh_of_that_repository_alone(host: Host, client: Sy
 
 def started(host: Host, client: SyncPrefectClient) -> tuple[str, dict[str, str]]:
     """A run that is said to be at work, and the flow as its events name it."""
-    deployment = ask(host, f"/deployments/name/{FLOW}/{FLOW}")
-    run = ask(host, "/flow_runs/", {"flow_id": deployment["flow_id"], "state": {"type": "RUNNING"}})["id"]
+    deployment = host.server.ask(f"/deployments/name/{FLOW}/{FLOW}")
+    run = host.server.ask("/flow_runs/", {"flow_id": deployment["flow_id"], "state": {"type": "RUNNING"}})["id"]
     flow = {"prefect.resource.id": f"prefect.flow.{deployment['flow_id']}", "prefect.resource.name": FLOW}
     return run, {**flow, "prefect.resource.role": "flow"}
 
@@ -128,7 +128,8 @@ def test_a_run_that_fails_and_a_refresh_that_goes_stale_are_told_through_the_blo
         client.update_automation(there.id, silent)
         runs = [started(host, client)[0] for _ in range(2)]
         for run, state in zip(runs, ("FAILED", "COMPLETED"), strict=True):
-            ask(host, f"/flow_runs/{run}/set_state", {"state": {"type": state, "message": "1 of 2 sources failed"}})
+            ending = {"type": state, "message": "1 of 2 sources failed"}
+            host.server.ask(f"/flow_runs/{run}/set_state", {"state": ending})
         until(lambda: len(told) > 1, seconds=40)
     for name in ("huginn: a run failed", silent.name):
         [there] = client.read_automations_by_name(name)
@@ -142,6 +143,6 @@ def test_a_run_that_fails_and_a_refresh_that_goes_stale_are_told_through_the_blo
 
 
 def test_every_flow_is_watched(host: Host) -> None:
-    deployed = ask(host, "/deployments/filter", {})
-    flows = {ask(host, f"/flows/{deployment['flow_id']}")["name"] for deployment in deployed}
+    deployed = host.server.ask("/deployments/filter", {})
+    flows = {host.server.ask(f"/flows/{deployment['flow_id']}")["name"] for deployment in deployed}
     assert flows == set(FLOWS)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.live.conftest import Host
-from tests.live.test_forge_refresh import ask, ended
+from tests.live.test_forge_refresh import ended
 from tests.support.chat_on_synapse import SynapseWorkspace
 from tests.support.synapse import Synapse, User
 
@@ -50,12 +50,11 @@ class Rooms:
 
     def run(self, **parameters: Any) -> tuple[str, Any]:
         """The id of a run that has ended, and how."""
-        deployment = ask(self.host, f"/deployments/name/{FLOW}/{FLOW}")["id"]
-        run: str = ask(self.host, f"/deployments/{deployment}/create_flow_run", {"parameters": parameters})["id"]
+        run = self.host.server.start_run(FLOW, FLOW, parameters=parameters)
         return run, ended(self.host, run)
 
     def table(self, run: str) -> dict[str, dict[str, Any]]:
-        artifacts = ask(self.host, "/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}})
+        artifacts = self.host.server.ask("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}})
         [found] = [one for one in artifacts if one["type"] == "table"]
         assert found["key"] == FLOW
         return {row["room"]: row for row in json.loads(found["data"])}
@@ -82,9 +81,9 @@ def test_the_deployment_refreshes_rooms_and_tells_ids_and_counts_alone(rooms: Ro
     refused = table[rooms.bridged]
     assert (refused["outcome"], refused["messages"], refused["written"]) == ("refused", 0, 0)
     assert refused["reason"].startswith("bridged: state event m.bridge")
-    tasks = ask(rooms.host, "/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})
+    tasks = rooms.host.server.ask("/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})
     assert sorted(task["name"] for task in tasks) == sorted([rooms.garden, rooms.bridged])
-    assert ask(rooms.host, f"/flow_runs/{run}")["name"] == "chat: all"
+    assert rooms.host.server.ask(f"/flow_runs/{run}")["name"] == "chat: all"
     assert CANARY in rooms.workspace.texts()
 
     again, state = rooms.run(rooms=[rooms.bridged, rooms.alias], dry_run=True)
@@ -113,4 +112,4 @@ def test_without_the_section_there_is_nothing_to_do(rooms: Rooms) -> None:
 
     assert state.type == "COMPLETED", state
     assert "nothing to do: the settings have no [chat]" in state.message
-    assert ask(rooms.host, "/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}}) == []
+    assert rooms.host.server.ask("/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}}) == []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,21 +34,6 @@ def write_settings(host: Host, repositories: dict[str, str]) -> None:
     host.config.write_text('state = "state"\n[forge]\nname = "team"\n' + "".join(tables), encoding="utf-8")
 
 
-def ask(host: Host, path: str, body: dict[str, Any] | None = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(host.server.api + path, data, {"content-type": "application/json"})
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            # A Prefect server on SQLite says so while its database is locked; its own client asks again as well.
-            if error.code != 503 or time.monotonic() > deadline:
-                raise
-        time.sleep(0.5)
-
-
 def ended(host: Host, run: str) -> RunState:
     deadline = time.monotonic() + PATIENCE
     while not (state := host.server.run_state(run)).is_final:
@@ -61,7 +44,7 @@ def ended(host: Host, run: str) -> RunState:
 
 def rows(host: Host, run: str) -> dict[str, dict[str, Any]]:
     """The table on the run's page, by source."""
-    artifacts = ask(host, "/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}})
+    artifacts = host.server.ask("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}})
     assert [(artifact["key"], artifact["type"]) for artifact in artifacts] == [(FLOW, "table")]
     return {row["source"]: row for row in json.loads(artifacts[0]["data"])}
 
@@ -83,9 +66,9 @@ def test_the_deployment_refreshes_every_repository_and_tells_ids_and_counts_alon
     assert sorted(table) == ["Huginn", "Muninn"]
     assert {row["outcome"] for row in table.values()} == {"ok"}
     assert all(row["files"] == 1 and row["written"] for row in table.values())
-    tasks = ask(team, "/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})
+    tasks = team.server.ask("/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})
     assert sorted(task["name"] for task in tasks) == ["Huginn", "Muninn"]
-    assert ask(team, f"/flow_runs/{run}")["name"] == "forge: all"
+    assert team.server.ask(f"/flow_runs/{run}")["name"] == "forge: all"
     leaked = CANARY.encode() in team.kept_by_prefect()
     assert not leaked
     assert CANARY not in (team.folder / "worker.log").read_text()
@@ -93,17 +76,16 @@ def test_the_deployment_refreshes_every_repository_and_tells_ids_and_counts_alon
 
 
 def test_a_late_run_whose_work_has_been_done_since_ends_at_once(team: Host, first_run: str) -> None:
-    began = datetime.fromisoformat(ask(team, f"/flow_runs/{first_run}")["start_time"])
-    deployment = ask(team, f"/deployments/name/{FLOW}/{FLOW}")["id"]
+    began = datetime.fromisoformat(team.server.ask(f"/flow_runs/{first_run}")["start_time"])
     late = (began - timedelta(seconds=5)).isoformat()
     scheduled = {"type": "SCHEDULED", "state_details": {"scheduled_time": late}}
 
-    run = ask(team, f"/deployments/{deployment}/create_flow_run", {"state": scheduled})["id"]
+    run = team.server.start_run(FLOW, FLOW, state=scheduled)
 
     state = ended(team, run)
     assert state.type == "COMPLETED", state
     assert "has done this work since" in state.message
-    assert ask(team, "/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}}) == []
+    assert team.server.ask("/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}}) == []
 
 
 def test_a_repository_that_cannot_be_had_fails_the_run_after_the_others_are_done(team: Host, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from huginn.lock import holder
 from huginn.status import status
 from tasks.forge import refresh_source
 from tests.live.conftest import PATIENCE, Host, make_repository
-from tests.live.test_forge_refresh import FLOW, ask
+from tests.live.test_forge_refresh import FLOW
 from tests.support.tls import make_certificate
 
 pytestmark = pytest.mark.slow
@@ -93,10 +93,10 @@ def apart(host: Host) -> tuple[str, str]:
     """A work pool that no other worker serves, and the id of the deployment there."""
     pool = f"apart-{uuid.uuid4().hex[:6]}"
     template = ProcessWorker.get_default_base_job_template()
-    ask(host, "/work_pools/", {"name": pool, "type": "process", "base_job_template": template})
-    known = ask(host, f"/deployments/name/{FLOW}/{FLOW}")
+    host.server.ask("/work_pools/", {"name": pool, "type": "process", "base_job_template": template})
+    known = host.server.ask(f"/deployments/name/{FLOW}/{FLOW}")
     copied = {name: known[name] for name in ("flow_id", "entrypoint", "path", "pull_steps", "parameters")}
-    return pool, ask(host, "/deployments/", {"name": pool, "work_pool_name": pool, **copied})["id"]
+    return pool, host.server.ask("/deployments/", {"name": pool, "work_pool_name": pool, **copied})["id"]
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_flow_whose_worker_has_died_ends_itself_and_frees_lock_and_slot(
     worker = doomed
     with server() as silent:
         write(tmp_path, {"silent": f"https://{silent}/x.git"}, seconds=600)
-        run = ask(host, f"/deployments/{apart[1]}/create_flow_run", {})["id"]
+        run = host.server.start_run(FLOW, apart[0])
         until(lambda: holder(tmp_path / "state"))
         flow = int((holder(tmp_path / "state") or "").split()[1].strip(","))
         until(lambda: host.server.run_state(run).type == "RUNNING")
