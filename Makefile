@@ -37,7 +37,7 @@ bench-relevance: $(INSTALLED) ## Measure how good answers are; REPOS="/clones/re
 lock: ## Pin all dependencies anew, with hashes and without addresses
 	@test -x .venv/lock/bin/uv || { $(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip --quiet install uv; }
 	.venv/lock/bin/uv pip compile --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --quiet pyproject.toml --output-file requirements.lock
+		--no-header --no-annotate --quiet pyproject.toml --output-file requirements.lock
 
 clean: ## Remove everything that was made here: installation, index, caches
 	rm -rf .venv .huginn .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

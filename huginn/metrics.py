@@ -183,7 +183,7 @@ def _hosts(settings: Settings) -> list[Sample]:
 
 def _serves(settings: Settings, url: str) -> bool:
     from huginn.embed.host import HostAway  # noqa: PLC0415 - Ollama's client is an extra, and its import slow
-    from huginn.embed.opening import hosts_of  # noqa: PLC0415
+    from huginn.embed.opening import hosts_of  # noqa: PLC0415 - as above
 
     [host] = hosts_of(settings.embedder, (url,))
     try:

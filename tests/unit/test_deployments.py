@@ -48,7 +48,7 @@ def test_every_deployment_names_a_flow_that_is_there_and_runs_one_at_a_time() ->
 def test_no_address_and_no_folder_of_one_machine_is_written_down(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
 
-    assert not re.search(r"https?://|--index-url|--find-links|--extra-index", text)
+    assert not re.search(r"https?://|--(extra-)?index|--find-links", text)
     assert not re.search(r"/(home|root|srv|opt|Users)/", text)
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from huginn import scrub as module
 from huginn.scrub import Clean, fingerprint, holds_secret, prepare, scrub, scrub_lines, scrub_question
-from huginn.scrubbing.library import _Compiled
+from huginn.scrubbing import library
 
 LETTERS = string.ascii_letters + string.digits
 TOKEN = "gh" + "p_" + "".join(random.Random(1).choices(LETTERS, k=36))
@@ -254,8 +254,8 @@ class TestCompilation:
         assert not list(home.iterdir())
 
     def test_many_threads_compile_once_and_find_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        compiled = _Compiled()
-        monkeypatch.setattr("huginn.scrubbing.library._compiled", compiled)
+        compiled = library._Compiled()
+        monkeypatch.setattr(library, "_compiled", compiled)
         text = f"password = '{PASSWORD}'\n{TOKEN}\n" * 20
         with ThreadPoolExecutor(8) as pool:
             scrubbed = list(pool.map(scrub, [text] * 16))
