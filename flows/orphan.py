@@ -18,8 +18,8 @@ import prefect.runtime
 from huginn.forge.process import end_all
 
 LOOK_EVERY_SECONDS = 2.0
-GRACE_SECONDS = 10.0
-"""How long the flow may take to unwind, and to tell the server that it has crashed, before it is killed."""
+GRACE_SECONDS = 20.0
+"""How long the flow may take to unwind, and to tell a busy server that it has crashed, before it is killed."""
 
 
 @cache

@@ -71,7 +71,7 @@ def window_page(event_id: str, request: Request, caller: Who, asking: What) -> R
     caller.require("chat")
     before, after = (number_of(request.query_params, name, _AROUND) for name in ("before", "after"))
     window = asking.show_window(event_id, before, after)
-    messages = [said(message, (), event_id) for message in window.messages]
+    messages = [said(message, frozenset(), event_id) for message in window.messages]
     return _page(request, "window.html", {"window": window, "messages": messages})
 
 

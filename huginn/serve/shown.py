@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -13,9 +12,7 @@ from markupsafe import Markup, escape
 
 from huginn.harmless import harmless, harmless_line, is_safe_link
 from huginn.search import Citation, Exact, Hit, Message, Rank, RoomMessage, SearchResult
-from huginn.search.question import words_of
-
-_WORD = re.compile(r"\w+")
+from huginn.search.marking import Tokens, marks, tokens_asked
 
 
 @dataclass(frozen=True)
@@ -82,22 +79,21 @@ def groups_of(result: SearchResult) -> list[Group]:
     ]
 
 
-def words_asked(texts: Iterable[str], exact: Iterable[Exact] = ()) -> set[str]:
-    """What is marked: words in the form that their inflections share, and names."""
-    return {word for text in (*texts, *(each.name for each in exact if each.found)) for word in words_of(text)}
+def words_asked(texts: Iterable[str], exact: Iterable[Exact] = ()) -> Tokens:
+    """What is marked: the words of the question, and names that were found."""
+    return tokens_asked([*texts, *(each.name for each in exact if each.found)])
 
 
-def marked(line: str, asked: Collection[str]) -> Markup:
+def marked(line: str, asked: Tokens) -> Markup:
     """A line as HTML, what is asked marked; nothing in it is a tag, and nothing moves what stands around it."""
     line, parts, end = harmless_line(line.expandtabs(4)), list[Markup](), 0
-    for word in _WORD.finditer(line) if asked else ():
-        if any(part in asked for part in words_of(word[0])):
-            parts += [escape(line[end : word.start()]), Markup("<mark>{}</mark>").format(word[0])]
-            end = word.end()
+    for start, stop in marks(line, asked):
+        parts += [escape(line[end:start]), Markup("<mark>{}</mark>").format(line[start:stop])]
+        end = stop
     return Markup("").join([*parts, escape(line[end:])])
 
 
-def said(message: Message, asked: Collection[str], meant: str | None) -> Said:
+def said(message: Message, asked: Tokens, meant: str | None) -> Said:
     """A message, in lines."""
     url = message.url if isinstance(message, RoomMessage) and is_safe_link(message.url) else None
     lines = [Line(None, marked(line, asked)) for line in _lines(message.body)]
@@ -114,7 +110,7 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _shown(number: int, hit: Hit, asked: Collection[str], *, is_many: bool) -> ShownHit:
+def _shown(number: int, hit: Hit, asked: Tokens, *, is_many: bool) -> ShownHit:
     citation = hit.citation
     is_chat = citation.kind == "chat"
     first = 1 if citation.kind == "chat" else citation.start_line
@@ -126,7 +122,7 @@ def _shown(number: int, hit: Hit, asked: Collection[str], *, is_many: bool) -> S
         why="; ".join(_why(rank, is_many=is_many) for rank in hit.ranks),
         lines=lines,
         said=[said(message, asked, hit.matched) for message in hit.messages],
-        following=[said(message, (), None) for message in following],
+        following=[said(message, frozenset(), None) for message in following],
         others=[_place(place) for place in hit.places if place != citation],
         more=hit.copies - len(hit.places),
     )

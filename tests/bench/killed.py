@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+from huginn.apply import AHEAD, PIECE
 from huginn.embed.checked import probe_text
 from huginn.ids import digest
 from tests.bench.memory import tree_of
@@ -14,8 +15,8 @@ from tests.bench.rows import Row
 
 _FILES = 800
 _FURTHER_ON = 97  # texts: not always at the same place of a batch
-IN_FLIGHT = 512
-"""Texts that may be embedded and not yet stored at any moment: a batch of 256 points, and what its last file adds."""
+IN_FLIGHT = AHEAD * PIECE
+"""Texts that may be embedded and not yet stored at any moment: the number that `huginn.apply` states."""
 
 # Every Python process of the refresh writes down what it has embedded; the first thing that a process imports does it.
 _COUNTING = """
